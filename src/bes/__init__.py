@@ -1,0 +1,1 @@
+"""Boundary Embedding Shaping."""

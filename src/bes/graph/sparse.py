@@ -1,0 +1,155 @@
+"""Sparse matrices that keep their transpose, and the propagation operators of a graph.
+
+Autograd's own backward of a CSR product transposes the matrix in every step. Here the transpose is
+built once, so that a training step costs two plain sparse-dense products.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+
+class Sparse:
+    """A constant CSR matrix `[R, C]` with a cached transpose; `matrix @ dense` is differentiable.
+
+    Gradients flow to the dense factor only: features and graph operators are data.
+    """
+
+    def __init__(self, csr: Tensor, *, symmetric: bool = False) -> None:
+        self.csr = csr
+        if symmetric:
+            self.__dict__["transposed"] = self
+
+    @classmethod
+    def from_coo(
+        cls, row: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int], *, symmetric: bool = False
+    ) -> Sparse:
+        """From coordinates sorted by row; int32 indices where they fit, as the kernels want them."""
+        small = max(*shape, row.numel()) < 2**31
+        dtype = torch.int32 if small else torch.int64
+        counts = torch.bincount(row, minlength=shape[0])
+        pointer = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            csr = torch.sparse_csr_tensor(pointer.to(dtype), col.to(dtype), value, size=shape, check_invariants=False)
+        return cls(csr, symmetric=symmetric)
+
+    @cached_property
+    def transposed(self) -> Sparse:
+        row, col, value = self.coo()
+        order = torch.argsort(col, stable=True)
+        other = Sparse.from_coo(col[order], row[order], value[order], (self.shape[1], self.shape[0]))
+        other.__dict__["transposed"] = self
+        return other
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.csr.shape
+
+    @property
+    def device(self) -> torch.device:
+        return self.csr.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.csr.dtype
+
+    def coo(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Row and column (int64) and value of each stored entry, sorted by row."""
+        pointer = self.csr.crow_indices().long()
+        rows = torch.arange(self.shape[0], device=self.device)
+        row = torch.repeat_interleave(rows, pointer[1:] - pointer[:-1])
+        return row, self.csr.col_indices().long(), self.csr.values()
+
+    def to(self, device: torch.device | str) -> Sparse:
+        if torch.device(device) == self.device:
+            return self
+        return Sparse(self.csr.to(device), symmetric=self.__dict__.get("transposed") is self)
+
+    def to_dense(self) -> Tensor:
+        return self.csr.to_dense()
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        if dense.requires_grad:
+            product: Tensor = _Product.apply(self, dense)
+            return product
+        return self.csr @ dense
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, matrix: Sparse, dense: Tensor) -> Tensor:
+        ctx.matrix = matrix  # type: ignore[attr-defined]
+        return matrix.csr @ dense
+
+    @staticmethod
+    def backward(  # type: ignore[override]
+        ctx: torch.autograd.function.FunctionCtx, grad: Tensor
+    ) -> tuple[None, Tensor]:
+        return None, ctx.matrix.transposed.csr @ grad.contiguous()  # type: ignore[attr-defined]
+
+
+#: Node features: dense `[N, F]`, or sparse; both know `x @ weight`.
+Features = Tensor | Sparse
+
+
+class Operators:
+    """The propagation matrices of one undirected graph, each built on first use and kept.
+
+    `edge_index` is `[2, E]` with both directions, no self-loops, sorted by its first row.
+    Row `i` of each operator gathers from the neighbours of node `i`.
+    """
+
+    def __init__(self, edge_index: Tensor, n_nodes: int) -> None:
+        self.edge_index = edge_index
+        self.n_nodes = n_nodes
+
+    @cached_property
+    def degree(self) -> Tensor:
+        return torch.bincount(self.edge_index[0], minlength=self.n_nodes).float()
+
+    def _build(self, weight: Callable[[Tensor, Tensor], Tensor], *, symmetric: bool) -> Sparse:
+        row, col = self.edge_index
+        shape = (self.n_nodes, self.n_nodes)
+        return Sparse.from_coo(row, col, weight(row, col), shape, symmetric=symmetric)
+
+    @cached_property
+    def sum(self) -> Sparse:
+        """A."""
+        return self._build(lambda row, col: torch.ones(row.numel(), device=row.device), symmetric=True)
+
+    @cached_property
+    def mean(self) -> Sparse:
+        """D^-1 A."""
+        return self._build(lambda row, col: 1.0 / self.degree[row], symmetric=False)
+
+    @cached_property
+    def cheb(self) -> Sparse:
+        """2 L / lambda_max - I with lambda_max = 2, that is -D^-1/2 A D^-1/2."""
+        root = self.degree.rsqrt()
+        return self._build(lambda row, col: -root[row] * root[col], symmetric=True)
+
+    @cached_property
+    def looped(self) -> Tensor:
+        """`edge_index` with one self-loop a node, sorted by its first row."""
+        loop = torch.arange(self.n_nodes, device=self.edge_index.device)
+        both = torch.cat([self.edge_index, loop.expand(2, -1)], dim=1)
+        return both[:, torch.argsort(both[0] * self.n_nodes + both[1])]
+
+    @cached_property
+    def gcn(self) -> Sparse:
+        """(D + I)^-1/2 (A + I) (D + I)^-1/2."""
+        row, col = self.looped
+        root = (self.degree + 1).rsqrt()
+        shape = (self.n_nodes, self.n_nodes)
+        return Sparse.from_coo(row, col, root[row] * root[col], shape, symmetric=True)
+
+    def to(self, device: torch.device | str) -> Operators:
+        if torch.device(device) == self.edge_index.device:
+            return self
+        return Operators(self.edge_index.to(device), self.n_nodes)

@@ -1,0 +1,1 @@
+"""Convolutions, encoders and decoders."""

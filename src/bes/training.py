@@ -1,0 +1,67 @@
+"""The one training loop: full-batch Adam, the epoch chosen by a score, callbacks for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+#: What a score returns: (accuracy, negative loss). Larger is better; the loss breaks ties.
+Score = tuple[float, float]
+
+#: Called after each epoch with the epoch, the model in evaluation mode and the row of history.
+Callback = Callable[[int, nn.Module, dict[str, float]], None]
+
+
+@dataclass
+class TrainLog:
+    """What a training run did: the chosen epoch and a row an epoch."""
+
+    best_epoch: int = -1
+    best_score: Score = (-float("inf"), -float("inf"))
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+def train(
+    model: nn.Module,
+    forward: Callable[[], Tensor],
+    loss: Callable[[Tensor], Tensor],
+    score: Callable[[Tensor], Score],
+    *,
+    epochs: int,
+    lr: float,
+    weight_decay: float,
+    callbacks: Sequence[Callback] = (),
+) -> TrainLog:
+    """Train `model` for `epochs` and leave it with the parameters of the best-scored epoch.
+
+    Args:
+        forward: Runs `model` on its data and returns the outputs `[N, C]`.
+        loss: From the outputs in training mode to the scalar that is minimised.
+        score: From the outputs in evaluation mode to the figure that chooses the epoch. It is the
+            only place where validation labels come in, and nothing of it reaches the gradients.
+    """
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
+    log = TrainLog()
+    best: dict[str, Tensor] = {}
+    for epoch in range(epochs):
+        model.train()
+        optimizer.zero_grad()
+        value = loss(forward())
+        value.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            current = score(forward())
+        row = {"epoch": epoch, "loss": value.item(), "acc": current[0]}
+        log.history.append(row)
+        if current > log.best_score:
+            log.best_epoch, log.best_score = epoch, current
+            best = {key: tensor.clone() for key, tensor in model.state_dict().items()}
+        for callback in callbacks:
+            callback(epoch, model, row)
+    if best:
+        model.load_state_dict(best)
+    return log
