@@ -50,7 +50,7 @@ def train(
         model.train()
         optimizer.zero_grad()
         value = loss(forward())
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         optimizer.step()
         model.eval()
         with torch.no_grad():
