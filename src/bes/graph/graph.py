@@ -43,6 +43,7 @@ class Graph:
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "edge_index", undirected(_check_edges(self.edge_index, n, self.name), n))
         object.__setattr__(self, "y", _check_labels(self.y, n, self.name))
+        _check_masks(self.masks, n, self.name)
 
     @property
     def n_nodes(self) -> int:
@@ -59,6 +60,7 @@ class Graph:
 
     @property
     def n_classes(self) -> int:
+        """One more than the largest label; 0 where no node has one."""
         return int(self.y.max()) + 1
 
     @property
@@ -67,11 +69,12 @@ class Graph:
 
     @cached_property
     def operators(self) -> Operators:
+        """The propagation matrices, each built on first use."""
         return Operators(self.edge_index, self.n_nodes)
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of features, edges and labels: what a run id stands on."""
+        """SHA-256 of features, edges and labels, on any device: what a run id stands on."""
         digest = hashlib.sha256()
         parts = [self.edge_index, self.y]
         parts += list(self.x.coo()) if isinstance(self.x, Sparse) else [self.x]
@@ -82,7 +85,9 @@ class Graph:
 
     def without_labels(self) -> Graph:
         """The same graph with every label unknown: what encoders and decoders are handed."""
-        return replace(self, y=torch.full_like(self.y, -1), masks={})
+        blind = replace(self, y=torch.full_like(self.y, -1), masks={})
+        blind.__dict__["operators"] = self.operators  # built once for both
+        return blind
 
     def to(self, device: torch.device | str) -> Graph:
         if torch.device(device) == self.device:
@@ -94,13 +99,17 @@ class Graph:
 
     @classmethod
     def from_pyg(cls, data: Data, name: str = "graph") -> Graph:
-        """From a PyG `Data` with `x` (dense or `torch.sparse`), `edge_index` and, if known, `y`."""
+        """From a PyG `Data` with `x` (dense or `torch.sparse`), `edge_index` and, if known, `y` and `*_mask`."""
+        if data.edge_index is None:
+            raise InputError(f"The PyG data of graph '{name}' has no edge_index: give its edges as a (2, E) tensor.")
         n = data.num_nodes
         x = data.x if data.x is not None else torch.zeros(n, 0)
         if x.layout != torch.strided:
-            x = Sparse(x.to_sparse_csr())
+            x = x.to_sparse_coo().coalesce()
+            row, col = x.indices()
+            x = Sparse.from_coo(row, col, x.values(), tuple(x.shape))
         y = data.y if data.y is not None else torch.full((n,), -1)
-        masks = {key: data[key] for key in ("train_mask", "val_mask", "test_mask") if data.get(key) is not None}
+        masks = {key: data[key] for key in data.keys() if key.endswith("_mask")}  # noqa: SIM118 (not a dict)
         return cls(x, data.edge_index, y.reshape(-1), name, masks)
 
     def to_pyg(self) -> Data:
@@ -125,6 +134,10 @@ def _check_features(x: Features, name: str) -> Features:
         raise InputError(
             f"The features of graph '{name}' have shape {tuple(x.shape)}: give a matrix with a row a node."
         )
+    if isinstance(x, Sparse):
+        x = x if x.dtype == torch.float32 else Sparse(x.csr.to(torch.float32))
+    else:
+        x = x.to(torch.float32)
     values = x.csr.values() if isinstance(x, Sparse) else x
     bad = int((~torch.isfinite(values)).sum())
     if bad:
@@ -135,9 +148,7 @@ def _check_features(x: Features, name: str) -> Features:
         node = torch.arange(x.shape[0], device=x.device)
         ones = torch.ones(x.shape[0], device=x.device)
         return Sparse.from_coo(node, node, ones, (x.shape[0], x.shape[0]), symmetric=True)
-    if isinstance(x, Sparse):
-        return x if x.dtype == torch.float32 else Sparse(x.csr.to(torch.float32))
-    return x.to(torch.float32)
+    return x
 
 
 def _check_edges(edge_index: Tensor, n: int, name: str) -> Tensor:
@@ -170,3 +181,12 @@ def _check_labels(y: Tensor, n: int, name: str) -> Tensor:
             "number the classes 0, 1, 2, ..."
         )
     return y.long()
+
+
+def _check_masks(masks: dict[str, Tensor], n: int, name: str) -> None:
+    for key, mask in masks.items():
+        if mask.dtype != torch.bool or mask.dim() not in (1, 2) or mask.shape[0] != n or mask.numel() == 0:
+            raise InputError(
+                f"The mask '{key}' of graph '{name}' has shape {tuple(mask.shape)} and dtype "
+                f"{str(mask.dtype).removeprefix('torch.')}: give booleans of shape ({n},) or ({n}, K)."
+            )

@@ -7,7 +7,6 @@ built once, so that a training step costs two plain sparse-dense products.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import cached_property
 
 import torch
@@ -41,6 +40,7 @@ class Sparse:
 
     @cached_property
     def transposed(self) -> Sparse:
+        """The transpose `[C, R]`, built once; its own transpose is this matrix."""
         row, col, value = self.coo()
         order = torch.argsort(col, stable=True)
         other = Sparse.from_coo(col[order], row[order], value[order], (self.shape[1], self.shape[0]))
@@ -76,7 +76,7 @@ class Sparse:
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         if dense.requires_grad:
-            product: Tensor = _Product.apply(self, dense)
+            product: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
             return product
         return self.csr @ dense
 
@@ -88,10 +88,8 @@ class _Product(torch.autograd.Function):
         return matrix.csr @ dense
 
     @staticmethod
-    def backward(  # type: ignore[override]
-        ctx: torch.autograd.function.FunctionCtx, grad: Tensor
-    ) -> tuple[None, Tensor]:
-        return None, ctx.matrix.transposed.csr @ grad.contiguous()  # type: ignore[attr-defined]
+    def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.matrix.transposed @ grad.contiguous()  # type: ignore[attr-defined]
 
 
 #: Node features: dense `[N, F]`, or sparse; both know `x @ weight`.
@@ -111,28 +109,29 @@ class Operators:
 
     @cached_property
     def degree(self) -> Tensor:
+        """Neighbours of each node `[N]`, float32."""
         return torch.bincount(self.edge_index[0], minlength=self.n_nodes).float()
 
-    def _build(self, weight: Callable[[Tensor, Tensor], Tensor], *, symmetric: bool) -> Sparse:
-        row, col = self.edge_index
-        shape = (self.n_nodes, self.n_nodes)
-        return Sparse.from_coo(row, col, weight(row, col), shape, symmetric=symmetric)
+    def _build(self, edge_index: Tensor, weight: Tensor, *, symmetric: bool) -> Sparse:
+        row, col = edge_index
+        return Sparse.from_coo(row, col, weight, (self.n_nodes, self.n_nodes), symmetric=symmetric)
 
     @cached_property
     def sum(self) -> Sparse:
         """A."""
-        return self._build(lambda row, col: torch.ones(row.numel(), device=row.device), symmetric=True)
+        ones = torch.ones(self.edge_index.shape[1], device=self.edge_index.device)
+        return self._build(self.edge_index, ones, symmetric=True)
 
     @cached_property
     def mean(self) -> Sparse:
-        """D^-1 A."""
-        return self._build(lambda row, col: 1.0 / self.degree[row], symmetric=False)
+        """D^-1 A; the row of an isolated node is zero."""
+        return self._build(self.edge_index, 1.0 / self.degree[self.edge_index[0]], symmetric=False)
 
     @cached_property
     def cheb(self) -> Sparse:
         """2 L / lambda_max - I with lambda_max = 2, that is -D^-1/2 A D^-1/2."""
-        root = self.degree.rsqrt()
-        return self._build(lambda row, col: -root[row] * root[col], symmetric=True)
+        root = self.degree.rsqrt()[self.edge_index]
+        return self._build(self.edge_index, -root[0] * root[1], symmetric=True)
 
     @cached_property
     def looped(self) -> Tensor:
@@ -144,10 +143,8 @@ class Operators:
     @cached_property
     def gcn(self) -> Sparse:
         """(D + I)^-1/2 (A + I) (D + I)^-1/2."""
-        row, col = self.looped
-        root = (self.degree + 1).rsqrt()
-        shape = (self.n_nodes, self.n_nodes)
-        return Sparse.from_coo(row, col, root[row] * root[col], shape, symmetric=True)
+        root = (self.degree + 1).rsqrt()[self.looped]
+        return self._build(self.looped, root[0] * root[1], symmetric=True)
 
     def to(self, device: torch.device | str) -> Operators:
         if torch.device(device) == self.edge_index.device:

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from bes import seeding
 from bes.errors import InputError
+from bes.graph.arrays import load_arrays
 from bes.graph.graph import Graph
 
 Part = Literal["train", "val", "test"]
@@ -39,7 +40,9 @@ class NodeSplit:
         return {"train": self.train, "val": self.val, "test": self.test}[part]
 
     def mask_labels(self, y: Labels) -> Labels:
-        """`y` with -1 outside train, as the same kind of array."""
+        """`y` `[N]` with -1 outside train, as the same kind of array."""
+        if len(y) != len(self._labels):
+            raise InputError(f"The labels given have length {len(y)}, but the split has {len(self._labels)} nodes.")
         if isinstance(y, Tensor):
             masked = torch.full_like(y, -1)
             masked[self.train.to(y.device)] = y[self.train.to(y.device)]
@@ -73,13 +76,27 @@ class NodeSplit:
         return (exists & ~seen).nonzero().flatten().tolist()
 
     def to(self, device: torch.device | str) -> NodeSplit:
-        parts = (part.to(device) for part in (self.train, self.val, self.test))
-        return NodeSplit(*parts, self.name, self.n_classes, self._labels.to(device))
+        train, val, test = self.train.to(device), self.val.to(device), self.test.to(device)
+        return NodeSplit(train, val, test, self.name, self.n_classes, self._labels.to(device))
 
     def save(self, path: Path) -> None:
-        """The three index arrays as `.npz`; labels stay with the graph."""
-        arrays = {part: self.nodes(part).cpu().numpy() for part in ("train", "val", "test")}
-        np.savez_compressed(path, **arrays)
+        """The three index arrays and the name as `.npz`; labels stay with the graph."""
+        train, val, test = self.train.cpu().numpy(), self.val.cpu().numpy(), self.test.cpu().numpy()
+        np.savez_compressed(path, train=train, val=val, test=test, name=np.array(self.name))
+
+    @classmethod
+    def load(cls, path: Path, graph: Graph) -> NodeSplit:
+        """A split that `save` wrote, over the labels of `graph`."""
+        arrays = load_arrays(path)
+        parts = []
+        for key in ("train", "val", "test"):
+            nodes = arrays.get(key)
+            if nodes is None or nodes.dtype.kind not in "iu" or nodes.ndim != 1:
+                raise InputError(f"The split file {path} has no integer array '{key}': use one that a run has saved.")
+            if nodes.size and not 0 <= nodes.min() <= nodes.max() < graph.n_nodes:
+                raise InputError(f"The split file {path} names nodes outside graph '{graph.name}': use its own split.")
+            parts.append(torch.from_numpy(nodes.astype(np.int64)))
+        return _split(graph, parts[0], parts[1], parts[2], str(arrays.get("name", "saved")))
 
 
 def split_nodes(
@@ -93,20 +110,17 @@ def split_nodes(
     """
     if not (0 < train < 1 and 0 <= val < 1 and train + val <= 1):
         raise InputError(f"The split fractions train={train} and val={val} must be positive and sum to at most 1.")
-    rng = seeding.generator(seed, "split")
     y = graph.y.cpu()
-    labelled = (y >= 0).nonzero().flatten()
-    order = labelled[torch.randperm(labelled.numel(), generator=rng)]
-    groups = [order[y[order] == c] for c in y[labelled].unique().tolist()] if stratify else [order]
-    parts: tuple[list[Tensor], list[Tensor], list[Tensor]] = ([], [], [])
+    order = _shuffled(graph, seed)
+    groups = [order[y[order] == c] for c in y[order].unique().tolist()] if stratify else [order]
+    cuts = []
     for group in groups:
         n = group.numel()
         first = max(1, round(train * n))
         second = min(n, first + round(val * n))
-        for part, nodes in zip(parts, (group[:first], group[first:second], group[second:]), strict=True):
-            part.append(nodes)
-    name = "random" if stratify else "random:plain"
-    return _split(graph, *(torch.cat(part) for part in parts), name)
+        cuts.append((group[:first], group[first:second], group[second:]))
+    parts = [torch.cat(part) for part in zip(*cuts, strict=True)]
+    return _split(graph, parts[0], parts[1], parts[2], "random" if stratify else "random:plain")
 
 
 def make_split(graph: Graph, spec: str = "random", seed: int = 0) -> NodeSplit:
@@ -117,51 +131,61 @@ def make_split(graph: Graph, spec: str = "random", seed: int = 0) -> NodeSplit:
     takes the seed's) · `mask` (the file's own; the seed chooses where it has several).
     """
     kind, _, argument = spec.partition(":")
+    number = int(argument) if argument.isdecimal() else None
     if spec in ("random", "random:plain"):
         return split_nodes(graph, seed=seed, stratify=spec == "random")
-    if kind == "low" and argument.isdigit() and int(argument) > 0:
-        return _few_labels(graph, int(argument), seed)
-    if spec == "public":
-        return _from_masks(graph, "", spec, None)
-    if kind in ("geom", "mask") and (argument.isdigit() or not argument):
-        prefix = "geom_" if kind == "geom" else ""
-        return _from_masks(graph, prefix, spec, int(argument) if argument else seed, wrap=not argument)
+    if kind == "low" and number:
+        return _few_labels(graph, number, seed)
+    if spec == "public" or (kind in ("geom", "mask") and (number is not None or spec == kind)):
+        return _from_masks(graph, kind, number, seed)
     raise InputError(f"The split '{spec}' is not known: use random, random:plain, low:K, public, geom:K or mask.")
+
+
+def _shuffled(graph: Graph, seed: int) -> Tensor:
+    """The labelled nodes in the seed's order."""
+    labelled = (graph.y.cpu() >= 0).nonzero().flatten()
+    if labelled.numel() == 0:
+        raise InputError(f"Graph '{graph.name}' has no labelled node to split: label some nodes first.")
+    return labelled[torch.randperm(labelled.numel(), generator=seeding.generator(seed, "split"))]
 
 
 def _split(graph: Graph, train: Tensor, val: Tensor, test: Tensor, name: str) -> NodeSplit:
     if train.numel() == 0:
         raise InputError(f"Graph '{graph.name}' has no training label under split '{name}': label some nodes first.")
-    device = graph.device
-    parts = (part.sort().values.to(device) for part in (train, val, test))
-    return NodeSplit(*parts, name, graph.n_classes, graph.y)
+    every = torch.cat([train, val, test])
+    if every.unique().numel() < every.numel():
+        raise InputError(f"Split '{name}' of graph '{graph.name}' puts a node into two parts: make them disjoint.")
+    train, val, test = (part.sort().values.to(graph.device) for part in (train, val, test))
+    return NodeSplit(train, val, test, name, graph.n_classes, graph.y)
 
 
 def _few_labels(graph: Graph, per_class: int, seed: int) -> NodeSplit:
     y = graph.y.cpu()
-    labelled = (y >= 0).nonzero().flatten()
-    order = labelled[torch.randperm(labelled.numel(), generator=seeding.generator(seed, "split"))]
-    train = torch.cat([order[y[order] == c][:per_class] for c in y[labelled].unique().tolist()])
+    order = _shuffled(graph, seed)
+    train = torch.cat([order[y[order] == c][:per_class] for c in y[order].unique().tolist()])
     rest = order[~torch.isin(order, train)]
     n_val = min(500, rest.numel() // 2)  # small graphs: half of the rest, so that a test part remains
     return _split(graph, train, rest[:n_val], rest[n_val:], f"low:{per_class}")
 
 
-def _from_masks(graph: Graph, prefix: str, spec: str, column: int | None, *, wrap: bool = False) -> NodeSplit:
-    keys = [f"{prefix}{part}_mask" for part in ("train", "val", "test")]
-    if any(key not in graph.masks for key in keys):
-        raise InputError(f"Graph '{graph.name}' has no masks for split '{spec}': use --split random.")
-    parts = []
-    for key in keys:
-        mask = graph.masks[key].bool().cpu()
-        if mask.dim() == 2:
-            if column is None:
-                raise InputError(f"Graph '{graph.name}' has several splits and no public one: use mask or mask:K.")
-            if column >= mask.shape[1] and not wrap:
-                raise InputError(
-                    f"Split '{spec}' asks for column {column}, but graph '{graph.name}' has "
-                    f"{mask.shape[1]}: use 0 to {mask.shape[1] - 1}."
-                )
-            mask = mask[:, column % mask.shape[1]]
-        parts.append((mask & (graph.y.cpu() >= 0)).nonzero().flatten())
-    return _split(graph, *parts, spec)
+def _from_masks(graph: Graph, kind: str, column: int | None, seed: int) -> NodeSplit:
+    """The masks that `kind` names; of several columns the one asked for, else the seed's."""
+    prefix = "geom_" if kind == "geom" else ""
+    masks = [graph.masks.get(f"{prefix}{part}_mask") for part in ("train", "val", "test")]
+    found = [mask.cpu() for mask in masks if mask is not None]
+    width = max((mask.shape[1] for mask in found if mask.dim() == 2), default=0)
+    if len(found) < 3 or (kind == "public" and width):
+        raise InputError(f"Graph '{graph.name}' has no masks for split '{kind}': use {_usable(graph)}.")
+    last = max(width, 1) - 1
+    if column is not None and column > last:
+        raise InputError(f"Graph '{graph.name}' has no split '{kind}:{column}': use {kind}:0 to {kind}:{last}.")
+    chosen = (seed if column is None else column) % (last + 1)
+    known = graph.y.cpu() >= 0
+    parts = [((mask[:, chosen] if mask.dim() == 2 else mask) & known).nonzero().flatten() for mask in found]
+    return _split(graph, parts[0], parts[1], parts[2], f"{kind}:{chosen}" if width else kind)
+
+
+def _usable(graph: Graph) -> str:
+    """The splits that `graph` does have, for a message."""
+    own = [kind for kind, key in (("mask", "test_mask"), ("geom:K", "geom_test_mask")) if key in graph.masks]
+    return " or ".join([*own, "random"])
