@@ -1,0 +1,120 @@
+"""Algorithm 1, layer by layer: find the boundary (lines 5 to 8), train the layer (lines 9 to 17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from bes import seeding
+from bes.core import attention, boundary, gaussians, gravity, similarity, update
+from bes.errors import InputError
+
+if TYPE_CHECKING:
+    from bes.core.shaper import BoundaryShaper
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What Algorithm 1 sees before it trains a layer (lines 5 to 8).
+
+    Attributes:
+        sums: Class statistics of the labelled nodes.
+        region: Nodes in the slab of any class pair (Eq. 5), `[N]` bool.
+        scored: Labelled nodes of the region, as indices.
+        scores: Their shift scores (Eq. 4).
+        nodes: The boundary nodes, those whose score exceeds the threshold.
+    """
+
+    sums: gaussians.ClassSums
+    region: Tensor
+    scored: Tensor
+    scores: Tensor
+    nodes: Tensor
+
+
+def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Tensor | None = None) -> Boundary:
+    """Lines 5 to 8 of Algorithm 1 for embeddings `z` `[N, D]` with classes `labels`, -1 unknown."""
+    known = (labels >= 0).nonzero().flatten()
+    by_class = options.covariance == "per_class"
+    n_classes = max(2, int(labels.max()) + 1)
+    sums = gaussians.ClassSums.of(z[known], labels[known], n_classes, by_class=by_class)
+    sigma = sums.covariance(options.covariance, options.shrinkage)
+    slabs = boundary.Slabs.between(sums.means, sigma, sums.present, options.origin)
+    region = slabs.contains(z, options.delta)
+    inside = region[known].nonzero().flatten()
+    scored = known[inside]
+    if options.neighborhood == "graph":
+        if edges is None:
+            raise InputError("neighborhood='graph' needs the graph: give edge_index to fit.")
+        scores = boundary.graph_shift_scores(scored, labels, edges, z.dtype)
+    else:
+        scores = boundary.shift_scores(inside, z[known], labels[known], options.n_neighbors)
+    return Boundary(sums, region, scored, scores, scored[scores > options.shift_threshold])
+
+
+def train_layer(
+    options: BoundaryShaper,
+    index: int,
+    z: Tensor,
+    labels: Tensor,
+    found: Boundary,
+    around: attention.Neighborhoods | None,
+    report: Callable[[dict[str, Any]], None],
+) -> tuple[attention.BoundaryAttention, Tensor]:
+    """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it."""
+    layer = attention.BoundaryAttention(
+        z.shape[1],
+        scope=options.scope,
+        n_heads=options.n_heads,
+        n_views=options.n_views,
+        init=options.init,
+        generator=seeding.generator(options.random_state, "init", index),
+        dtype=z.dtype,
+    ).to(z.device)
+    objective = _objective(options, z, labels, found)
+
+    def loss(weights: attention.Weights, batch: Tensor) -> Tensor:
+        return objective(layer.attend(weights, z, batch, around), batch)
+
+    stepper = update.Stepper(
+        layer.weights,
+        lambda weights: layer.full(weights, z, around),
+        loss,
+        eta=options.eta,
+        alpha=options.alpha,
+        unit=options.alpha_unit,
+        update=options.update,
+        weight_decay=options.weight_decay,
+    )
+    draw = seeding.generator(options.random_state, "batch", index)
+    size = min(options.batch_size, found.nodes.numel())
+    for iteration in range(options.n_iter):
+        order = torch.randperm(found.nodes.numel(), generator=draw)[:size].sort().values
+        result = stepper.step(found.nodes[order.to(z.device)])
+        row = {"layer": index + 1, "iteration": iteration, **asdict(result)}
+        report(row)
+        if not result.accepted and size == found.nodes.numel():
+            break  # the same batch at the same weights would be refused again for ever
+    layer.load(stepper.weights)
+    return layer.requires_grad_(False), stepper.output.detach()
+
+
+def _objective(
+    options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """The gravity loss of shaped boundary nodes; centres and other nodes stay where they were."""
+    if options.objective == "pairwise":
+        known = (labels >= 0).nonzero().flatten()
+        others, y_others = z[known], labels[known]
+        return lambda shaped, batch: gravity.pairwise_loss(
+            shaped, labels[batch], torch.searchsorted(known, batch), others, y_others, options.tau, options.denominator
+        )
+    means, present = found.sums.means.to(z), found.sums.present
+    radius = similarity.region_radius(z[found.region], means) if options.hinge == "region" else None
+    return lambda shaped, batch: gravity.center_loss(
+        shaped, labels[batch], means, present, radius, options.tau, options.denominator
+    )

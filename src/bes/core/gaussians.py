@@ -1,0 +1,99 @@
+"""Class centres and covariance, kept as sums that can be merged (Algorithm 1, line 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Covariance = Literal["pooled", "total", "per_class"]
+
+#: Smallest eigenvalue of a covariance, as a share of the embedding's mean variance.
+FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class ClassSums:
+    """Sufficient statistics of one Gaussian a class; `a + b` describes both sets of nodes together.
+
+    Sums are kept in float64: a covariance is a difference of large sums.
+
+    Attributes:
+        count: Members of each class `[C]`.
+        total: Sum of z by class `[C, D]`.
+        outer: Sum of z z^T, over all nodes `[1, D, D]` or by class `[C, D, D]`.
+    """
+
+    count: Tensor
+    total: Tensor
+    outer: Tensor
+
+    @classmethod
+    def of(cls, z: Tensor, y: Tensor, n_classes: int, *, by_class: bool = False) -> ClassSums:
+        """The sums over rows of `z` `[n, D]` with classes `y` `[n]` in 0..C-1."""
+        wide = z.double()
+        member = torch.nn.functional.one_hot(y, n_classes).to(wide)
+        parts = [wide[y == c] for c in range(n_classes)] if by_class else [wide]
+        outer = torch.stack([part.T @ part for part in parts])
+        return cls(member.sum(0), member.T @ wide, outer)
+
+    def __add__(self, other: ClassSums) -> ClassSums:
+        return ClassSums(self.count + other.count, self.total + other.total, self.outer + other.outer)
+
+    @property
+    def present(self) -> Tensor:
+        """Which classes have a member `[C]`."""
+        return self.count > 0
+
+    @property
+    def means(self) -> Tensor:
+        """Class centres mu `[C, D]`; zero for a class without members."""
+        return self.total / self.count.clamp(min=1)[:, None]
+
+    def covariance(self, kind: Covariance = "pooled", shrinkage: float | Literal["oas"] = "oas") -> Tensor:
+        """Sigma, `[1, D, D]`, or `[C, D, D]` for `per_class`, always positive definite.
+
+        Args:
+            kind: `pooled` within-class scatter; `total` scatter around the common mean; `per_class`,
+                each class's own scatter blended with the pooled one by (n_c - 1) / (n_c - 1 + D), so
+                that a class with one member has the pooled covariance.
+            shrinkage: Share of a multiple of the identity, in [0, 1], or `oas` (Chen et al. 2010).
+        """
+        n, dim = self.count.sum(), self.total.shape[1]
+        mean = self.total.sum(0) / n
+        total = self.outer.sum(0) - n * torch.outer(mean, mean)
+        within = self.outer.sum(0) - torch.einsum("cd,ce->de", self.total, self.means)
+        scale = torch.diagonal(total).sum().clamp(min=0) / (n * dim)
+        if kind == "total":
+            sigma, degrees = total[None] / (n - 1).clamp(min=1), (n - 1).clamp(min=1)[None]
+        else:
+            free = (n - self.present.sum()).clamp(min=1)
+            sigma, degrees = within[None] / free, free[None]
+        if kind == "per_class":
+            free = (self.count - 1).clamp(min=0)
+            own = self.outer - torch.einsum("cd,ce->cde", self.total, self.means)
+            weight = (free / (free + dim))[:, None, None]
+            sigma = weight * own / free.clamp(min=1)[:, None, None] + (1 - weight) * sigma
+            degrees = free.clamp(min=1)
+        return _shrink(sigma, degrees, shrinkage, torch.where(scale > 0, scale, 1.0))
+
+
+def _shrink(sigma: Tensor, degrees: Tensor, shrinkage: float | Literal["oas"], scale: Tensor) -> Tensor:
+    """(1 - r) Sigma + r tr(Sigma)/D I, and a floor for a scatter of zero."""
+    dim = sigma.shape[-1]
+    trace = torch.diagonal(sigma, dim1=-2, dim2=-1).sum(-1)
+    share = _oas(sigma, trace, degrees) if shrinkage == "oas" else torch.full_like(trace, shrinkage)
+    eye = torch.eye(dim, dtype=sigma.dtype, device=sigma.device)
+    ridge = share * trace / dim + FLOOR * scale
+    return (1 - share)[:, None, None] * sigma + ridge[:, None, None] * eye
+
+
+def _oas(sigma: Tensor, trace: Tensor, degrees: Tensor) -> Tensor:
+    """Oracle approximating shrinkage from Sigma and its degrees of freedom."""
+    dim = sigma.shape[-1]
+    square = (sigma * sigma).sum((-2, -1))
+    top = (1 - 2 / dim) * square + trace**2
+    bottom = (degrees + 1 - 2 / dim) * (square - trace**2 / dim)
+    return torch.where(bottom > 0, top / bottom, 1.0).clamp(0, 1)

@@ -1,0 +1,65 @@
+"""What goes into the shaper: embeddings and labels as numpy or torch, options by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bes.errors import InputError
+
+#: numpy arrays or torch tensors; what comes out is of the kind that went in.
+Array = Any
+
+
+def as_tensor(z: Array, device: torch.device) -> Tensor:
+    """Embeddings `[N, D]` as a float tensor on `device`, checked; float64 stays float64."""
+    given: Tensor = z.detach() if isinstance(z, Tensor) else torch.from_numpy(np.ascontiguousarray(z))
+    if given.dim() != 2 or given.shape[0] == 0:
+        raise InputError(f"z has shape {tuple(given.shape)}: give a matrix with a row a node.")
+    bad = int((~torch.isfinite(given)).sum())
+    if bad:
+        raise InputError(f"z holds {bad} values that are NaN or infinite: replace them by numbers first.")
+    return given.to(device, given.dtype if given.dtype == torch.float64 else torch.float32)
+
+
+def like(out: Tensor, z: Array) -> Array:
+    """`out` as the kind of array that `z` is, on its device."""
+    return out.to(z.device) if isinstance(z, Tensor) else out.cpu().numpy()
+
+
+def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
+    """The classes and, for each node, its class's position among them or -1 where `y` is -1."""
+    values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if values.ndim != 1 or values.shape[0] != n:
+        raise InputError(f"y has shape {values.shape}, but z has {n} rows: give one label a row, -1 where unknown.")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise InputError("y holds NaN: mark unknown labels with -1.")
+    known = values != -1 if values.dtype.kind in "if" else np.ones(n, dtype=bool)
+    classes, codes = np.unique(values[known], return_inverse=True)
+    if len(classes) < 2:
+        state = "no label" if len(classes) == 0 else "one class only"
+        raise InputError(f"y holds {state}: shaping needs labelled nodes of at least two classes.")
+    encoded = np.full(n, -1, dtype=np.int64)
+    encoded[known] = codes
+    return classes, torch.from_numpy(encoded)
+
+
+def as_edges(edge_index: Array, n: int, device: torch.device) -> Tensor:
+    """Edges `[2, E]` on `device`, checked; both directions of each are added."""
+    edges = torch.as_tensor(edge_index)
+    if edges.dtype.is_floating_point or edges.dim() != 2 or edges.shape[0] != 2:
+        raise InputError(
+            f"edge_index has shape {tuple(edges.shape)} and dtype {str(edges.dtype).removeprefix('torch.')}: "
+            "give integers of shape (2, E)."
+        )
+    if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= n):
+        raise InputError(
+            f"edge_index names nodes from {int(edges.min())} to {int(edges.max())}, but z has {n} rows: "
+            f"indices must lie in 0..{n - 1}."
+        )
+    edges = edges.long().to(device)
+    keys = torch.unique(torch.cat([edges[0] * n + edges[1], edges[1] * n + edges[0]]))
+    return torch.stack([keys // n, keys % n])

@@ -1,0 +1,55 @@
+"""Nearest neighbours in embedding space, exact and in blocks of bounded memory."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+#: Distances held at a time: 16 M floats, 64 MiB.
+BLOCK = 1 << 24
+
+
+def squared_distances(a: Tensor, b: Tensor) -> Tensor:
+    """||a_i - b_j||^2 `[A, B]` by one matrix product, never below zero.
+
+    Both sides are centred first, which is what keeps the product's cancellation small.
+    """
+    centre = b.mean(0)
+    a, b = a - centre, b - centre
+    squares = (a * a).sum(1)[:, None] + (b * b).sum(1)
+    return (squares - 2 * (a @ b.T)).clamp(min=0)
+
+
+def nearest(query: Tensor, z: Tensor, k: int) -> Tensor:
+    """The `k` nearest other rows of `z` for the rows `query` of it, `[Q, min(k, n - 1)]`.
+
+    Args:
+        query: Indices of rows of `z` `[Q]`.
+        z: Embeddings `[n, D]`.
+
+    Equally distant rows are taken in the order of their index, so that the answer is one and the
+    same on every device.
+    """
+    n = z.shape[0]
+    k = min(k, n - 1)
+    found = torch.empty(query.numel(), k, dtype=torch.long, device=z.device)
+    if k == 0:
+        return found
+    step = max(1, BLOCK // n)
+    for start in range(0, query.numel(), step):
+        rows = query[start : start + step]
+        distance = squared_distances(z[rows], z)
+        distance.scatter_(1, rows[:, None], float("inf"))
+        found[start : start + step] = smallest(distance, k)
+    return found
+
+
+def smallest(distance: Tensor, k: int) -> Tensor:
+    """Columns of the `k` smallest entries of each row `[Q, k]`, nearest first, ties by column."""
+    limit = distance.topk(k, dim=1, largest=False).values[:, -1:]
+    closer, equal = distance < limit, distance == limit
+    open_places = k - closer.sum(1, keepdim=True)
+    taken = closer | (equal & (equal.cumsum(1) <= open_places))
+    column = taken.nonzero()[:, 1].reshape(-1, k)
+    order = distance.gather(1, column).sort(dim=1, stable=True).indices
+    return column.gather(1, order)

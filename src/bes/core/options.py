@@ -1,0 +1,56 @@
+"""The shaper's options: what each may be, checked in `fit` as scikit-learn asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from bes.core import attention, boundary, gaussians, gravity, similarity, update
+from bes.errors import InputError
+
+if TYPE_CHECKING:
+    from bes.core.shaper import BoundaryShaper
+
+Neighborhood = Literal["embedding", "graph"]
+Objective = Literal["centers", "pairwise"]
+
+_CHOICES: dict[str, Any] = {
+    "scope": attention.Scope,
+    "init": attention.Init,
+    "origin": boundary.Origin,
+    "covariance": gaussians.Covariance,
+    "neighborhood": Neighborhood,
+    "objective": Objective,
+    "hinge": similarity.Hinge,
+    "denominator": gravity.Denominator,
+    "update": update.Update,
+    "alpha_unit": update.AlphaUnit,
+}
+
+
+def check_options(options: BoundaryShaper) -> None:
+    for name, kind in _CHOICES.items():
+        _check_choice(name, getattr(options, name), get_args(kind))
+    for name in ("n_layers", "n_iter"):
+        _check_number(name, getattr(options, name), lambda v: v >= 0 and v == int(v), "a whole number from 0")
+    for name in ("batch_size", "n_neighbors", "n_views", "n_heads"):
+        _check_number(name, getattr(options, name), lambda v: v >= 1 and v == int(v), "a whole number from 1")
+    for name in ("tau", "alpha", "eta"):
+        _check_number(name, getattr(options, name), lambda v: v > 0, "a number above 0")
+    for name in ("delta", "weight_decay"):
+        _check_number(name, getattr(options, name), lambda v: v >= 0, "a number from 0")
+    _check_number("shift_threshold", options.shift_threshold, lambda v: 0 <= v < 1, "a number in [0, 1)")
+    if options.shrinkage != "oas":
+        _check_number("shrinkage", options.shrinkage, lambda v: 0 <= v <= 1, "a number in [0, 1] or 'oas'")
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name}={value!r} is not known: use {', '.join(choices[:-1])} or {choices[-1]}.")
+
+
+def _check_number(name: str, value: Any, test: Callable[[Any], bool], wanted: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not test(value):
+        raise InputError(f"{name}={value!r} is out of range: use {wanted}.")

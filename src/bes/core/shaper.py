@@ -1,0 +1,244 @@
+"""BoundaryShaper: Algorithm 1 as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from bes import seeding
+from bes.core import attention, boundary, gaussians, gravity, inputs, options, similarity, storage, update
+from bes.core.algorithm import Boundary, find_boundary, train_layer
+from bes.core.inputs import Array
+from bes.errors import InputError
+from bes.progress import iterations
+
+
+class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Boundary Embedding Shaping: pull boundary nodes to their class centre, push them from the others.
+
+    Args:
+        n_layers: Attention layers L, trained one after another.
+        n_iter: Iterations Q a layer.
+        delta: Half-width of the slab of Eq. 5.
+        tau: Temperature of the gravity loss.
+        alpha: How far a step may move the embeddings (Eq. 13), in `alpha_unit`.
+        batch_size: Boundary nodes beta a step.
+        n_neighbors: k of the shift score (Eq. 4).
+        eta: Length of the virtual step (Eq. 11).
+        scope: What a node attends to: `views`, `neighbors`, `nodes` or `self`.
+        n_views: Equal parts of z, one an encoder, for `scope="views"`.
+        n_heads: Attention heads.
+        init: `identity` (W_out = 0) or `random`.
+        origin: Of the slab: `midpoint` of the two centres, or `literal` as printed.
+        covariance: `pooled`, `total` or `per_class`.
+        shrinkage: Of the covariance, in [0, 1], or `oas`.
+        neighborhood: Of the shift score: `embedding` or `graph` (then `fit` needs `edge_index`).
+        shift_threshold: Region nodes with a larger shift score are boundary nodes.
+        objective: `centers` (Eq. 9 and 10) or `pairwise` (Eq. 6 and 7).
+        hinge: Of Eq. 9: `region` or `rival`.
+        denominator: Of the loss: `with_positive` or `negatives_only`.
+        update: `adaptive` (Eq. 13 with acceptance) or `official` (through Adam).
+        alpha_unit: `node` (mean displacement) or `total` (as printed).
+        weight_decay: Of Adam, with `update="official"`.
+        random_state: Seed of initial weights and batches.
+        device: `auto`, or a torch device; tensors are worked on where they are under `auto`.
+        verbose: Show a progress bar with loss, displacement and accepted steps.
+
+    Attributes:
+        classes_: The classes seen in `fit`.
+        layers_: The trained attention layers; empty when there was nothing to shape.
+        boundary_: Indices of the boundary nodes, an array a layer looked at.
+        shift_scores_: S(v) of every node, NaN outside region and labels, an array a layer looked at.
+        region_sizes_: Nodes in the region, a number a layer looked at.
+        history_: A dict an iteration: layer, iteration, loss, loss_after, displacement, scale,
+            halvings, accepted.
+    """
+
+    def __init__(
+        self,
+        n_layers: int = 2,
+        n_iter: int = 200,
+        delta: float = 5.0,
+        tau: float = 1.0,
+        alpha: float = 0.01,
+        batch_size: int = 256,
+        n_neighbors: int = 5,
+        *,
+        eta: float = 0.01,
+        scope: attention.Scope = "views",
+        n_views: int = 1,
+        n_heads: int = 1,
+        init: attention.Init = "identity",
+        origin: boundary.Origin = "midpoint",
+        covariance: gaussians.Covariance = "pooled",
+        shrinkage: float | Literal["oas"] = "oas",
+        neighborhood: options.Neighborhood = "embedding",
+        shift_threshold: float = 0.5,
+        objective: options.Objective = "centers",
+        hinge: similarity.Hinge = "region",
+        denominator: gravity.Denominator = "with_positive",
+        update: update.Update = "adaptive",
+        alpha_unit: update.AlphaUnit = "node",
+        weight_decay: float = 5e-4,
+        random_state: int = 0,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_layers = n_layers
+        self.n_iter = n_iter
+        self.delta = delta
+        self.tau = tau
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.n_neighbors = n_neighbors
+        self.eta = eta
+        self.scope = scope
+        self.n_views = n_views
+        self.n_heads = n_heads
+        self.init = init
+        self.origin = origin
+        self.covariance = covariance
+        self.shrinkage = shrinkage
+        self.neighborhood = neighborhood
+        self.shift_threshold = shift_threshold
+        self.objective = objective
+        self.hinge = hinge
+        self.denominator = denominator
+        self.update = update
+        self.alpha_unit = alpha_unit
+        self.weight_decay = weight_decay
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Array, y: Array, edge_index: Array | None = None) -> Self:
+        """Train the layers on embeddings `X` `[N, D]`; `y` `[N]` is -1 where the label is unknown.
+
+        `edge_index` `[2, E]` is needed by `scope="neighbors"` and `neighborhood="graph"` only.
+        """
+        options.check_options(self)
+        z, edges = self._inputs(X, edge_index, reset=True)
+        self.classes_, codes = inputs.encode_labels(y, z.shape[0])
+        labels = codes.to(z.device)
+        around = self._around(edges, z.shape[0])
+        self.layers_: list[attention.BoundaryAttention] = []
+        self.boundary_: list[np.ndarray] = []
+        self.shift_scores_: list[np.ndarray] = []
+        self.region_sizes_: list[int] = []
+        self.history_: list[dict[str, Any]] = []
+        with iterations(self.n_layers * self.n_iter, show=self.verbose) as report:
+
+            def note(row: dict[str, Any]) -> None:
+                self.history_.append(row)
+                report(row)
+
+            for index in range(self.n_layers):
+                found = find_boundary(self, z, labels, edges)
+                self._remember(found)
+                if found.nodes.numel() == 0:
+                    warnings.warn(
+                        f"Layer {index + 1} found no boundary nodes ({self.region_sizes_[-1]} nodes of {z.shape[0]} in "
+                        "the region): it and all layers after it are the identity. Raise delta to look further.",
+                        stacklevel=2,
+                    )
+                    break
+                layer, z = train_layer(self, index, z, labels, found, around, note)
+                self.layers_.append(layer)
+        return self
+
+    def transform(self, X: Array, edge_index: Array | None = None) -> Array:
+        """Shape embeddings `[N, D]`, of nodes seen in `fit` or not; returns the kind that went in."""
+        check_is_fitted(self, "layers_")
+        z, edges = self._inputs(X, edge_index, reset=False)
+        around = self._around(edges, z.shape[0])
+        with torch.no_grad():
+            for layer in self.layers_:
+                z = layer.to(z.device, z.dtype)(z, around)
+        return inputs.like(z, X)
+
+    def fit_transform(self, X: Array, y: Array, edge_index: Array | None = None) -> Array:
+        """`fit`, then `transform` of the same embeddings."""
+        return self.fit(X, y, edge_index).transform(X, edge_index)
+
+    def _remember(self, found: Boundary) -> None:
+        scores = np.full(found.region.numel(), np.nan)
+        scores[found.scored.cpu().numpy()] = found.scores.cpu().numpy()
+        self.boundary_.append(found.nodes.cpu().numpy())
+        self.shift_scores_.append(scores)
+        self.region_sizes_.append(int(found.region.sum()))
+
+    def _inputs(self, X: Array, edge_index: Array | None, *, reset: bool) -> tuple[Tensor, Tensor | None]:
+        if isinstance(X, Tensor):
+            device = X.device if self.device == "auto" else torch.device(self.device)
+            z = inputs.as_tensor(X, device)
+            if reset:
+                self.n_features_in_ = z.shape[1]
+            elif z.shape[1] != self.n_features_in_:
+                raise InputError(f"z has {z.shape[1]} columns, but fit saw {self.n_features_in_}: give the same width.")
+        else:
+            X = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+            z = inputs.as_tensor(X, seeding.pick_device(self.device))
+        edges = None if edge_index is None else inputs.as_edges(edge_index, z.shape[0], z.device)
+        return z, edges
+
+    def _around(self, edges: Tensor | None, n: int) -> attention.Neighborhoods | None:
+        if self.scope != "neighbors":
+            return None
+        if edges is None:
+            raise InputError("scope='neighbors' needs the graph: give edge_index.")
+        return attention.Neighborhoods.of(edges, n)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted shaper as a directory of safetensors and JSON."""
+        check_is_fitted(self, "layers_")
+        state = {
+            "options": self.get_params(),
+            "classes": self.classes_.tolist(),
+            "n_features_in": self.n_features_in_,
+            "boundary": [nodes.tolist() for nodes in self.boundary_],
+            "region_sizes": self.region_sizes_,
+            "history": self.history_,
+            "n_layers": len(self.layers_),
+        }
+        tensors = {f"scores.{i}": torch.from_numpy(scores) for i, scores in enumerate(self.shift_scores_)}
+        for i, layer in enumerate(self.layers_):
+            tensors |= {f"layer.{i}.{name}": weight for name, weight in layer.state_dict().items()}
+        storage.write(path, state, tensors)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a shaper that `save` wrote."""
+        state, tensors = storage.read(path)
+        shaper = cls(**state["options"])
+        shaper.classes_ = np.asarray(state["classes"])
+        shaper.n_features_in_ = state["n_features_in"]
+        shaper.boundary_ = [np.asarray(nodes, dtype=np.int64) for nodes in state["boundary"]]
+        shaper.region_sizes_ = state["region_sizes"]
+        shaper.history_ = state["history"]
+        shaper.shift_scores_ = [tensors[f"scores.{i}"].numpy() for i in range(len(shaper.boundary_))]
+        shaper.layers_ = []
+        for i in range(state["n_layers"]):
+            prefix = f"layer.{i}."
+            weights = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
+            layer = attention.BoundaryAttention(
+                shaper.n_features_in_,
+                scope=shaper.scope,
+                n_heads=shaper.n_heads,
+                n_views=shaper.n_views,
+                dtype=weights["out"].dtype,
+            )
+            layer.load_state_dict(weights)
+            shaper.layers_.append(layer.requires_grad_(False))
+        return shaper
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,60 @@
+"""Gravity: how strongly a node is pulled to its class and pushed from the others (Eq. 6 to 10)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from bes.core.neighbors import squared_distances
+
+Hinge = Literal["region", "rival"]
+
+
+def pairwise(z: Tensor, others: Tensor) -> Tensor:
+    """Eq. 6 and 7: -||z_b - z_j||^2 `[B, n]`, to members of the own class and of the others alike."""
+    return -squared_distances(z, others)
+
+
+def center_distances(z: Tensor, means: Tensor) -> Tensor:
+    """||z_b - mu_c||^2 `[B, C]`, summed over differences: exact also far from the origin."""
+    return (z[:, None, :] - means).square().sum(2)
+
+
+def center_positive(squared: Tensor, y: Tensor, radius: Tensor) -> Tensor:
+    """Eq. 9: -max(0, ||z_b - mu_b|| - r_b)^2 `[B]`.
+
+    Args:
+        squared: Squared distances to all centres `[B, C]`.
+        y: Class of each node `[B]`.
+        radius: The hinge r_b of each node `[B]`: see `region_radius` and `rival_radius`.
+    """
+    own = squared.gather(1, y[:, None]).squeeze(1)
+    return -(_root(own) - radius).clamp(min=0).square()
+
+
+def center_negative(squared: Tensor, y: Tensor, present: Tensor) -> Tensor:
+    """Eq. 10: -||z_b - mu_j||^2 `[B, C]` for the other classes; -inf for the own and for absent ones."""
+    own = torch.nn.functional.one_hot(y, squared.shape[1]).bool()
+    return (-squared).masked_fill(own | ~present, -torch.inf)
+
+
+def region_radius(z_region: Tensor, means: Tensor) -> Tensor:
+    """The hinge of Eq. 9: distance from each centre to the nearest node of the region `[C]`."""
+    return squared_distances(z_region.double(), means.double()).min(0).values.sqrt().to(means)
+
+
+def rival_radius(squared: Tensor, y: Tensor, present: Tensor) -> Tensor:
+    """The official code's hinge: the node's own distance to the nearest other centre `[B]`."""
+    return _root((-center_negative(squared, y, present)).min(1).values)
+
+
+def _root(squared: Tensor) -> Tensor:
+    """Square root with slope 0 instead of infinity at 0."""
+    return torch.where(squared > 0, squared, 1.0).sqrt() * (squared > 0)
+
+
+def class_scatter(z: Tensor, mean: Tensor) -> Tensor:
+    """The last sum of Eq. 8, which does not depend on the node that is pulled."""
+    return (z - mean).square().sum()

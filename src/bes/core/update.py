@@ -1,0 +1,129 @@
+"""One iteration of shaping: virtual step (Eq. 11), displacement (Eq. 12), adaptive step (Eq. 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Update = Literal["adaptive", "official"]
+AlphaUnit = Literal["node", "total"]
+Weights = tuple[Tensor, ...]
+
+#: How often a step that does not lower the loss is halved before it is dropped.
+HALVINGS = 4
+
+
+def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
+    """Eq. 11: theta' = theta - eta grad L.
+
+    The paper prints a plus; since L is a loss, the step that lowers it goes against its gradient.
+    """
+    return tuple(w - eta * g for w, g in zip(weights, gradients, strict=True))
+
+
+def displacement(after: Tensor, before: Tensor) -> Tensor:
+    """Eq. 12: sum over all nodes of how far each moves, a scalar; inputs `[N, D]`."""
+    moved: Tensor = (after - before).norm(dim=1)
+    return moved.sum()
+
+
+def adaptive_scale(alpha: float, delta: float, n_nodes: int, unit: AlphaUnit = "node") -> float:
+    """alpha / Delta of Eq. 13, zero when the virtual step moves nothing.
+
+    To first order the step then moves the embeddings by alpha in total. With `unit="node"` Delta is
+    the mean over nodes, and alpha the mean distance that a step moves a node.
+    """
+    if delta <= 0:
+        return 0.0
+    return alpha * n_nodes / delta if unit == "node" else alpha / delta
+
+
+@dataclass
+class StepResult:
+    """What one iteration did: a row of `history_`."""
+
+    loss: float
+    loss_after: float
+    displacement: float
+    scale: float
+    halvings: int
+    accepted: bool
+
+
+class Stepper:
+    """Adaptive updates of one layer's weights.
+
+    The full output of the current weights is kept, so that the displacement of a virtual step costs
+    one pass over the nodes and not two.
+
+    Args:
+        weights: Initial weights.
+        full: From weights to the outputs of all nodes `[N, D]`.
+        loss: From weights and a batch of nodes to the scalar loss.
+        eta: Length of the virtual step; to first order the update does not depend on it.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        full: Callable[[Weights], Tensor],
+        loss: Callable[[Weights, Tensor], Tensor],
+        *,
+        eta: float,
+        alpha: float,
+        unit: AlphaUnit = "node",
+        update: Update = "adaptive",
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.weights = tuple(w.detach().clone() for w in weights)
+        self.full = full
+        self.loss = loss
+        self.eta, self.alpha, self.unit = eta, alpha, unit
+        with torch.no_grad():
+            self.output = full(self.weights)
+        self._adam: torch.optim.Adam | None = None
+        if update == "official":
+            for weight in self.weights:
+                weight.requires_grad_()
+            self._adam = torch.optim.Adam(self.weights, lr=eta, weight_decay=weight_decay)
+
+    def step(self, batch: Tensor) -> StepResult:
+        """One iteration on the boundary nodes `batch`."""
+        leaves = tuple(w.detach().requires_grad_() for w in self.weights)
+        value = self.loss(leaves, batch)
+        gradients = torch.autograd.grad(value, leaves)
+        with torch.no_grad():
+            moved = self.full(virtual_step(self.weights, gradients, self.eta))
+            delta = displacement(moved, self.output).item()
+            scale = adaptive_scale(self.alpha, delta, self.output.shape[0], self.unit)
+            before = value.item()
+            if self._adam is not None:
+                return self._hand_to_adam(gradients, batch, before, delta, scale)
+            return self._descend(gradients, batch, before, delta, scale)
+
+    def _descend(self, gradients: Weights, batch: Tensor, before: float, delta: float, scale: float) -> StepResult:
+        """Eq. 13, kept only if the batch's loss falls; otherwise half as far."""
+        after = before
+        for halvings in range(HALVINGS + 1):
+            if scale == 0:
+                break
+            trial = virtual_step(self.weights, gradients, scale * self.eta)
+            after = self.loss(trial, batch).item()
+            if after < before:
+                self.weights, self.output = trial, self.full(trial)
+                return StepResult(before, after, delta, scale, halvings, True)
+            scale /= 2
+        return StepResult(before, after, delta, 0.0, HALVINGS, False)
+
+    def _hand_to_adam(self, gradients: Weights, batch: Tensor, before: float, delta: float, scale: float) -> StepResult:
+        """The official code: the scaled gradient goes through Adam, which cancels the scale again."""
+        assert self._adam is not None
+        for weight, gradient in zip(self.weights, gradients, strict=True):
+            weight.grad = gradient * scale
+        self._adam.step()
+        self.output = self.full(self.weights)
+        return StepResult(before, self.loss(self.weights, batch).item(), delta, scale, 0, True)
