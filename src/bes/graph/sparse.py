@@ -38,6 +38,12 @@ class Sparse:
             csr = torch.sparse_csr_tensor(pointer.to(dtype), col.to(dtype), value, size=shape, check_invariants=False)
         return cls(csr, symmetric=symmetric)
 
+    @classmethod
+    def from_dense(cls, matrix: Tensor) -> Sparse:
+        """From the non-zero entries of a dense `[R, C]`."""
+        row, col = matrix.nonzero(as_tuple=True)
+        return cls.from_coo(row, col, matrix[row, col], (matrix.shape[0], matrix.shape[1]))
+
     @cached_property
     def transposed(self) -> Sparse:
         """The transpose `[C, R]`, built once; its own transpose is this matrix."""
