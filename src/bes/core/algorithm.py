@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,8 @@ def train_layer(
         unit=options.alpha_unit,
         update=options.update,
         weight_decay=options.weight_decay,
+        # without the positive in its denominator the loss has no floor to come close to
+        tol=options.tol if options.denominator == "with_positive" else -math.inf,
     )
     draw = seeding.generator(options.random_state, "batch", index)
     size = min(options.batch_size, found.nodes.numel())

@@ -16,7 +16,7 @@ Array = Any
 
 def as_tensor(z: Array, device: torch.device) -> Tensor:
     """Embeddings `[N, D]` as a float tensor on `device`, checked; float64 stays float64."""
-    given: Tensor = z.detach() if isinstance(z, Tensor) else torch.from_numpy(np.ascontiguousarray(z))
+    given: Tensor = z.detach() if isinstance(z, Tensor) else torch.from_numpy(np.require(z, requirements=["C", "W"]))
     if given.dim() != 2 or given.shape[0] == 0:
         raise InputError(f"z has shape {tuple(given.shape)}: give a matrix with a row a node.")
     bad = int((~torch.isfinite(given)).sum())
@@ -32,6 +32,8 @@ def like(out: Tensor, z: Array) -> Array:
 
 def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
     """The classes and, for each node, its class's position among them or -1 where `y` is -1."""
+    if y is None:
+        raise InputError("BoundaryShaper requires y to be passed, but the target y is None: give a label a row of z.")
     values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if values.ndim != 1 or values.shape[0] != n:
         raise InputError(f"y has shape {values.shape}, but z has {n} rows: give one label a row, -1 where unknown.")

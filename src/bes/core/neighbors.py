@@ -12,9 +12,11 @@ BLOCK = 1 << 24
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     """||a_i - b_j||^2 `[A, B]` by one matrix product, never below zero.
 
-    Both sides are centred first, which is what keeps the product's cancellation small.
+    Both sides are centred first, which is what keeps the product's cancellation small. The centre
+    is rounded to a power of two below the spread, so that whole numbers stay whole and ties stay ties.
     """
-    centre = b.mean(0)
+    grid = torch.exp2(torch.floor(torch.log2(b.std(0, correction=0).clamp(min=1e-30))))
+    centre = torch.round(b.mean(0) / grid) * grid
     a, b = a - centre, b - centre
     squares = (a * a).sum(1)[:, None] + (b * b).sum(1)
     return (squares - 2 * (a @ b.T)).clamp(min=0)

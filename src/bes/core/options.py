@@ -39,7 +39,7 @@ def check_options(options: BoundaryShaper) -> None:
         _check_number(name, getattr(options, name), lambda v: v >= 1 and v == int(v), "a whole number from 1")
     for name in ("tau", "alpha", "eta"):
         _check_number(name, getattr(options, name), lambda v: v > 0, "a number above 0")
-    for name in ("delta", "weight_decay"):
+    for name in ("delta", "weight_decay", "tol"):
         _check_number(name, getattr(options, name), lambda v: v >= 0, "a number from 0")
     _check_number("shift_threshold", options.shift_threshold, lambda v: 0 <= v < 1, "a number in [0, 1)")
     if options.shrinkage != "oas":

@@ -47,6 +47,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         update: `adaptive` (Eq. 13 with acceptance) or `official` (through Adam).
         alpha_unit: `node` (mean displacement) or `total` (as printed).
         weight_decay: Of Adam, with `update="official"`.
+        tol: A batch whose loss is not above it is separated already, and no step is taken; with
+            `denominator="with_positive"`, whose loss ends at zero.
         random_state: Seed of initial weights and batches.
         device: `auto`, or a torch device; tensors are worked on where they are under `auto`.
         verbose: Show a progress bar with loss, displacement and accepted steps.
@@ -87,6 +89,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         update: update.Update = "adaptive",
         alpha_unit: update.AlphaUnit = "node",
         weight_decay: float = 5e-4,
+        tol: float = 1e-6,
         random_state: int = 0,
         device: str = "auto",
         verbose: bool = False,
@@ -114,6 +117,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         self.update = update
         self.alpha_unit = alpha_unit
         self.weight_decay = weight_decay
+        self.tol = tol
         self.random_state = random_state
         self.device = device
         self.verbose = verbose

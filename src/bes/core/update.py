@@ -16,6 +16,9 @@ Weights = tuple[Tensor, ...]
 #: How often a step that does not lower the loss is halved before it is dropped.
 HALVINGS = 4
 
+#: A displacement below this many rounding errors is not a measurement.
+RESOLUTION = 100
+
 
 def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
     """Eq. 11: theta' = theta - eta grad L.
@@ -65,6 +68,7 @@ class Stepper:
         full: From weights to the outputs of all nodes `[N, D]`.
         loss: From weights and a batch of nodes to the scalar loss.
         eta: Length of the virtual step; to first order the update does not depend on it.
+        tol: A batch whose loss is not above it is separated already, and no step is taken.
     """
 
     def __init__(
@@ -78,13 +82,16 @@ class Stepper:
         unit: AlphaUnit = "node",
         update: Update = "adaptive",
         weight_decay: float = 0.0,
+        tol: float = 0.0,
     ) -> None:
         self.weights = tuple(w.detach().clone() for w in weights)
         self.full = full
         self.loss = loss
-        self.eta, self.alpha, self.unit = eta, alpha, unit
+        self.eta, self.alpha, self.unit, self.tol = eta, alpha, unit, tol
         with torch.no_grad():
             self.output = full(self.weights)
+            rounding = torch.finfo(self.output.dtype).eps * self.output.norm(dim=1).sum().item()
+        self._resolution = RESOLUTION * rounding
         self._adam: torch.optim.Adam | None = None
         if update == "official":
             for weight in self.weights:
@@ -95,19 +102,35 @@ class Stepper:
         """One iteration on the boundary nodes `batch`."""
         leaves = tuple(w.detach().requires_grad_() for w in self.weights)
         value = self.loss(leaves, batch)
+        before = value.item()
+        if self._adam is None and before <= self.tol:
+            return StepResult(before, before, 0.0, 0.0, 0, False)
         gradients = torch.autograd.grad(value, leaves)
         with torch.no_grad():
-            moved = self.full(virtual_step(self.weights, gradients, self.eta))
-            delta = displacement(moved, self.output).item()
-            scale = adaptive_scale(self.alpha, delta, self.output.shape[0], self.unit)
-            before = value.item()
+            delta = self._displacement(gradients)
             if self._adam is not None:
-                return self._hand_to_adam(gradients, batch, before, delta, scale)
-            return self._descend(gradients, batch, before, delta, scale)
+                return self._hand_to_adam(self._adam, gradients, batch, before, delta)
+            if delta < self._resolution:
+                gradients = self._lengthen(gradients)
+                delta = self._displacement(gradients)
+            return self._descend(gradients, batch, before, delta)
 
-    def _descend(self, gradients: Weights, batch: Tensor, before: float, delta: float, scale: float) -> StepResult:
+    def _displacement(self, gradients: Weights) -> float:
+        return displacement(self.full(virtual_step(self.weights, gradients, self.eta)), self.output).item()
+
+    def _lengthen(self, gradients: Weights) -> Weights:
+        """The same direction, long enough to measure: Eq. 13 does not depend on the length of the gradient."""
+        length = sum(g.square().sum().item() for g in gradients) ** 0.5
+        size = sum(w.square().sum().item() for w in self.weights) ** 0.5
+        factor = 0.01 * size / (self.eta * length) if length > 0 else 0.0
+        return tuple(g * factor for g in gradients)
+
+    def _scale(self, delta: float) -> float:
+        return adaptive_scale(self.alpha, delta, self.output.shape[0], self.unit)
+
+    def _descend(self, gradients: Weights, batch: Tensor, before: float, delta: float) -> StepResult:
         """Eq. 13, kept only if the batch's loss falls; otherwise half as far."""
-        after = before
+        after, scale = before, self._scale(delta)
         for halvings in range(HALVINGS + 1):
             if scale == 0:
                 break
@@ -119,11 +142,13 @@ class Stepper:
             scale /= 2
         return StepResult(before, after, delta, 0.0, HALVINGS, False)
 
-    def _hand_to_adam(self, gradients: Weights, batch: Tensor, before: float, delta: float, scale: float) -> StepResult:
+    def _hand_to_adam(
+        self, adam: torch.optim.Adam, gradients: Weights, batch: Tensor, before: float, delta: float
+    ) -> StepResult:
         """The official code: the scaled gradient goes through Adam, which cancels the scale again."""
-        assert self._adam is not None
+        scale = self._scale(delta)
         for weight, gradient in zip(self.weights, gradients, strict=True):
             weight.grad = gradient * scale
-        self._adam.step()
+        adam.step()
         self.output = self.full(self.weights)
         return StepResult(before, self.loss(self.weights, batch).item(), delta, scale, 0, True)

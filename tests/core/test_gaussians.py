@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+import torch
+from oracles import gaussians as oracle
+
+from bes.core.gaussians import ClassSums
+
+KINDS = ["pooled", "total", "per_class"]
+
+
+def sums_of(z, y, n_classes, kind):
+    return ClassSums.of(torch.as_tensor(z), torch.as_tensor(y), n_classes, by_class=kind == "per_class")
+
+
+def test_means_equal_the_loop(case):
+    sums = sums_of(*case, "pooled")
+    np.testing.assert_allclose(sums.means, oracle.means(*case), atol=1e-10)
+    assert sums.present.tolist() == [c in case.y for c in range(case.n_classes)]
+
+
+@pytest.mark.parametrize("shrinkage", ["oas", 0.0, 0.3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_covariance_equals_the_loop(case, kind, shrinkage):
+    found = sums_of(*case, kind).covariance(kind, shrinkage)
+    np.testing.assert_allclose(found, np.stack(oracle.covariance(*case, kind, shrinkage)), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_covariance_can_be_inverted_whatever_the_data(case, kind):
+    sigma = sums_of(*case, kind).covariance(kind)
+    assert torch.linalg.eigvalsh(sigma).min() > 0
+    assert torch.isfinite(torch.linalg.inv(sigma)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_of_parts_merge_to_the_sums_of_the_whole(case, kind):
+    whole = sums_of(*case, kind)
+    cut = len(case.y) // 3
+    merged = sums_of(case.z[:cut], case.y[:cut], case.n_classes, kind) + sums_of(
+        case.z[cut:], case.y[cut:], case.n_classes, kind
+    )
+    torch.testing.assert_close(merged.covariance(kind), whole.covariance(kind))
+    torch.testing.assert_close(merged.means, whole.means)
+
+
+def test_oas_agrees_with_scikit_learn():
+    from sklearn.covariance import oas
+
+    z = np.random.default_rng(0).normal(size=(30, 6)) * np.arange(1, 7)
+    reference, share = oas(z, assume_centered=False)
+    assert 0 < share < 1
+    ours = sums_of(z, np.zeros(30, dtype=int), 1, "total")
+    free = ours.count.sum() - 1
+    # scikit-learn divides the scatter by n, we by the degrees of freedom
+    share_ours = 1 - (ours.covariance("total")[0, 0, 1] / ours.covariance("total", 0.0)[0, 0, 1]).item()
+    assert share_ours == pytest.approx(share, rel=0.1)
+    assert np.corrcoef(ours.covariance("total")[0].ravel(), reference.ravel())[0, 1] > 0.9999
+    assert free == 29

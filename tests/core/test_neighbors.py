@@ -1,0 +1,33 @@
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bes.core import neighbors
+
+
+def naive(i, z, k):
+    order = sorted((float(np.sum((z[i] - z[j]) ** 2)), j) for j in range(len(z)) if j != i)
+    return [j for _, j in order[:k]]
+
+
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 2**31))
+@settings(max_examples=60, deadline=None)
+def test_nearest_equals_the_loop_with_ties_by_index(n, d, k, seed):
+    z = np.random.default_rng(seed).integers(-2, 3, size=(n, d)).astype(float)  # few values: many ties
+    found = neighbors.nearest(torch.arange(n), torch.as_tensor(z), k)
+    assert found.shape == (n, min(k, n - 1))
+    assert found.tolist() == [naive(i, z, k) for i in range(n)]
+
+
+def test_blocks_do_not_change_the_answer(monkeypatch):
+    z = torch.randn(50, 6, generator=torch.Generator().manual_seed(0))
+    whole = neighbors.nearest(torch.arange(50), z, 5)
+    monkeypatch.setattr(neighbors, "BLOCK", 120)
+    assert torch.equal(neighbors.nearest(torch.arange(50), z, 5), whole)
+
+
+def test_distances_far_from_the_origin_keep_their_digits():
+    z = torch.randn(20, 4, generator=torch.Generator().manual_seed(0))
+    there = neighbors.squared_distances(z + 1e3, z + 1e3)
+    torch.testing.assert_close(there, neighbors.squared_distances(z, z), atol=2e-3, rtol=1e-3)

@@ -1,0 +1,304 @@
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from oracles import boundary as boundary_oracle
+from oracles import gaussians as gaussian_oracle
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from bes.core.shaper import BoundaryShaper
+from bes.errors import InputError
+
+#: scikit-learn's checks that do not fit a shaper, each with its reason.
+EXEMPT: dict[str, str] = {}
+
+
+@pytest.fixture
+def blobs():
+    """Three overlapping classes in six dimensions; every third node is unlabelled."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    z = rng.normal(size=(3, 6))[y] * 0.9 + rng.normal(size=(150, 6))
+    edges = rng.integers(0, 150, (2, 400))
+    return z, np.where(np.arange(150) % 3 == 0, -1, y), edges
+
+
+def shaper(**options):
+    return BoundaryShaper(**{"n_iter": 15, "delta": 10.0, "n_views": 2, "denominator": "negatives_only", **options})
+
+
+@pytest.mark.filterwarnings("ignore:Layer 1 found no boundary")
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    list(estimator_checks_generator(BoundaryShaper(n_iter=3), legacy=True, mark=None)),
+    ids=lambda value: getattr(getattr(value, "func", None), "__name__", None),
+)
+def test_scikit_learns_own_checks(estimator, check):
+    reason = EXEMPT.get(check.func.__name__)
+    if reason:
+        pytest.skip(reason)
+    check(estimator)
+
+
+OPTIONS = [
+    {"scope": "self"},
+    {"scope": "views"},
+    {"scope": "nodes"},
+    {"scope": "neighbors"},
+    {"origin": "literal"},
+    {"covariance": "total"},
+    {"covariance": "per_class"},
+    {"shrinkage": 0.5},
+    {"neighborhood": "graph"},
+    {"objective": "pairwise"},
+    {"hinge": "rival"},
+    {"denominator": "with_positive", "tau": 10.0},
+    {"update": "official"},
+    {"alpha_unit": "total", "alpha": 1.0},
+    {"init": "random"},
+    {"n_heads": 3},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_every_option_shapes_and_lowers_the_loss(blobs, options):
+    z, y, edges = blobs
+    fitted = shaper(**options).fit(z, y, edge_index=edges)
+    z_hat = fitted.transform(z, edge_index=edges)
+    assert len(fitted.layers_) == 2
+    assert z_hat.shape == z.shape
+    assert np.isfinite(z_hat).all()
+    assert not np.array_equal(z_hat, z)
+    first = [row for row in fitted.history_ if row["layer"] == 1]
+    assert first[-1]["loss_after"] < first[0]["loss"]
+
+
+def test_boundary_nodes_are_those_of_the_equations(blobs):
+    z, y, _ = blobs
+    fitted = shaper(delta=2.0).fit(z, y)
+    known = np.flatnonzero(y >= 0)
+    mu = gaussian_oracle.means(z[known], y[known], 3)
+    sigmas = gaussian_oracle.covariance(z[known], y[known], 3, "pooled", "oas")
+    region = boundary_oracle.region(z, mu, sigmas, [0, 1, 2], 2.0, "midpoint")
+    scores = {i: boundary_oracle.shift_score(j, z[known], y[known], 5) for j, i in enumerate(known) if region[i]}
+    assert fitted.region_sizes_[0] == region.sum()
+    assert fitted.boundary_[0].tolist() == [i for i, s in scores.items() if s > 0.5]
+    found = fitted.shift_scores_[0]
+    assert {i: found[i] for i in np.flatnonzero(~np.isnan(found))} == pytest.approx(scores)
+
+
+@pytest.mark.parametrize("hinge", ["region", "rival"])
+def test_boundary_nodes_are_pulled_from_the_wrong_side_in_steps_of_alpha(hinge):
+    """Class 0 around x = 0, class 1 around x = 4, and three of class 0 at x = 3 that a third axis tells apart."""
+    rng = np.random.default_rng(0)
+    centre = np.repeat([[0, 0, 0], [4, 0, 0], [3, 0, 1.5]], [40, 40, 3], axis=0)
+    z = centre + rng.normal(size=(83, 3)) * 0.3
+    y = np.repeat([0, 1, 0], [40, 40, 3])
+    fitted = BoundaryShaper(n_layers=1, n_iter=100, delta=50.0, hinge=hinge).fit(z, y)
+    z_hat = fitted.transform(z)
+    assert set(range(80, 83)) <= set(fitted.boundary_[0].tolist()), "the strays are boundary nodes"
+    mu = gaussian_oracle.means(z, y, 2)
+
+    def lead(points):  # how much nearer the own centre is than the other
+        distance = np.linalg.norm(points[80:, None] - mu, axis=2)
+        return (distance[:, 1] - distance[:, 0]).mean()
+
+    assert lead(z) < 0 < lead(z_hat)
+    moved = np.linalg.norm(z_hat - z, axis=1)
+    assert moved.mean() <= 1.05 * fitted.alpha * len(fitted.history_), "Eq. 13: alpha a step on average"
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_comes_out_is_what_went_in(blobs, kind, dtype):
+    z, y, _ = blobs
+    z = z.astype(dtype) if kind == "numpy" else torch.from_numpy(z).to(getattr(torch, dtype))
+    z_hat = shaper().fit(z, y).transform(z)
+    assert type(z_hat) is type(z)
+    assert z_hat.dtype == z.dtype
+    if kind == "torch":
+        assert z_hat.device == z.device
+
+
+def test_labels_as_tensors_strings_and_any_numbers_mean_the_same(blobs):
+    z, y, _ = blobs
+    reference = shaper().fit_transform(z, y)
+    assert np.array_equal(shaper().fit_transform(z, torch.from_numpy(y)), reference)
+    assert np.array_equal(shaper().fit_transform(z, np.where(y >= 0, y * 10 + 3, -1)), reference)
+    known = y >= 0
+    by_name = shaper().fit(z[known], np.array(["a", "b", "c"])[y[known]])
+    assert by_name.classes_.tolist() == ["a", "b", "c"]
+    assert np.array_equal(by_name.transform(z[known]), shaper().fit_transform(z[known], y[known]))
+
+
+def test_unlabelled_nodes_do_not_lend_their_labels(blobs):
+    """Only the unlabelled nodes' positions count, whoever they are."""
+    z, y, _ = blobs
+    fitted = shaper().fit(z, y)
+    assert all((y[nodes] >= 0).all() for nodes in fitted.boundary_)
+
+
+def test_nodes_never_seen_are_transformed_as_if_seen(blobs):
+    z, y, _ = blobs
+    fitted = shaper().fit(z, y)
+    np.testing.assert_allclose(fitted.transform(z[:7]), fitted.transform(z)[:7], atol=1e-12)
+    assert fitted.transform(z[:7] + 1).shape == (7, 6)
+
+
+def test_the_same_seed_gives_the_same_bits_and_leaves_global_randomness_alone(blobs):
+    z, y, _ = blobs
+    state = torch.get_rng_state()
+    one, two = shaper().fit_transform(z, y), shaper().fit_transform(z, y)
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, shaper(random_state=1).fit_transform(z, y))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_without_boundary_nodes_shaping_is_the_identity_and_says_so():
+    z = np.array([[0, 0], [0, 1], [100, 0], [100, 1.0]])
+    y = np.array([0, 0, 1, 1])
+    with pytest.warns(UserWarning, match="found no boundary nodes"):
+        fitted = BoundaryShaper(delta=0.1).fit(z, y)
+    assert np.array_equal(fitted.transform(z), z)
+    assert fitted.layers_ == []
+    assert [len(nodes) for nodes in fitted.boundary_] == [0]
+    assert fitted.region_sizes_ == [0]
+
+
+def test_all_nodes_in_the_slab(blobs):
+    z, y, _ = blobs
+    fitted = shaper(delta=1e9).fit(z, y)
+    assert fitted.region_sizes_[0] == len(z)
+
+
+@pytest.mark.parametrize("case_z", [np.zeros((4, 1)), np.array([[0.0], [1], [2], [3]]), np.eye(4)])
+@pytest.mark.filterwarnings("ignore:Layer 1 found no boundary")
+def test_degenerate_inputs_stay_finite(case_z):
+    z_hat = BoundaryShaper(delta=1e9, n_iter=5).fit_transform(case_z, np.array([0, 1, 0, 1]))
+    assert np.isfinite(z_hat).all()
+
+
+def test_a_full_batch_that_is_refused_ends_the_layer(blobs):
+    z, y, _ = blobs
+    fitted = shaper(n_layers=1, n_iter=500, alpha=1e9, denominator="with_positive").fit(z, y)
+    assert len(fitted.history_) == 1
+    assert not fitted.history_[0]["accepted"]
+
+
+def test_batches_are_drawn_without_repeats(blobs, monkeypatch):
+    from bes.core import update
+
+    z, y, _ = blobs
+    seen = []
+    step = update.Stepper.step
+    monkeypatch.setattr(update.Stepper, "step", lambda self, batch: seen.append(batch) or step(self, batch))
+    fitted = shaper(n_layers=1, batch_size=4).fit(z, y)
+    assert all(len(set(batch.tolist())) == 4 for batch in seen)
+    assert len({tuple(batch.tolist()) for batch in seen}) > 1
+    assert set(torch.cat(seen).tolist()) <= set(fitted.boundary_[0].tolist())
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"scope": "neighbors", "n_heads": 2}, {"scope": "self"}, {"n_layers": 0}], ids=str
+)
+def test_saved_and_loaded_it_is_the_same(blobs, tmp_path, options):
+    z, y, edges = blobs
+    fitted = shaper(**options).fit(z, y, edge_index=edges)
+    fitted.save(tmp_path / "a.bes")
+    fitted.save(tmp_path / "a.bes")  # again: replaces itself
+    loaded = BoundaryShaper.load(tmp_path / "a.bes")
+    assert loaded.get_params() == fitted.get_params()
+    assert np.array_equal(loaded.transform(z, edge_index=edges), fitted.transform(z, edge_index=edges))
+    assert loaded.history_ == fitted.history_
+    assert [b.tolist() for b in loaded.boundary_] == [b.tolist() for b in fitted.boundary_]
+    np.testing.assert_array_equal(loaded.shift_scores_, fitted.shift_scores_)
+    assert loaded.classes_.tolist() == fitted.classes_.tolist()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.bes"], "nothing may be left beside it"
+    assert sorted(p.name for p in (tmp_path / "a.bes").iterdir()) == ["shaper.json", "weights.safetensors"]
+
+
+def test_bad_directories_are_refused(blobs, tmp_path):
+    z, y, _ = blobs
+    fitted = shaper().fit(z, y)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("keep me")
+    with pytest.raises(InputError, match="holds no shaper"):
+        fitted.save(tmp_path / "other")
+    assert (tmp_path / "other" / "mine.txt").read_text() == "keep me"
+    with pytest.raises(InputError, match="no saved shaper"):
+        BoundaryShaper.load(tmp_path / "absent")
+    fitted.save(tmp_path / "a.bes")
+    state = json.loads((tmp_path / "a.bes" / "shaper.json").read_text())
+    (tmp_path / "a.bes" / "shaper.json").write_text(json.dumps({**state, "version": 99}))
+    with pytest.raises(InputError, match="version 99"):
+        BoundaryShaper.load(tmp_path / "a.bes")
+    (tmp_path / "a.bes" / "weights.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="damaged"):
+        BoundaryShaper.load(tmp_path / "a.bes")
+
+
+BAD_OPTIONS = [
+    {"scope": "view"},
+    {"n_iter": -1},
+    {"n_iter": 1.5},
+    {"tau": 0},
+    {"alpha": -1.0},
+    {"delta": "wide"},
+    {"shrinkage": 2.0},
+    {"shift_threshold": 1.0},
+    {"batch_size": 0},
+    {"n_views": 4},
+]
+
+
+@pytest.mark.parametrize("options", BAD_OPTIONS, ids=str)
+def test_bad_options_are_named(blobs, options):
+    z, y, _ = blobs
+    with pytest.raises(InputError, match=next(iter(options))):
+        shaper(**options).fit(z, y)
+
+
+def test_bad_data_is_named(blobs):
+    z, y, edges = blobs
+    t = torch.from_numpy(z)
+    bad = t.clone()
+    bad[3, 2] = float("nan")
+    for given, labels, graph, words in [
+        (bad, y, None, "z holds 1 values"),
+        (t[:, 0], y, None, "z has shape"),
+        (t, y[:-1], None, "y has shape"),
+        (t, np.full_like(y, -1), None, "no label"),
+        (t, np.where(y == 0, 0, -1), None, "one class only"),
+        (t, np.where(y < 0, np.nan, y), None, "NaN"),
+        (t, y, edges + 0.5, "integers"),
+        (t, y, edges + 100, "0..149"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            shaper().fit(given, labels, edge_index=graph)
+    for options in ({"scope": "neighbors"}, {"neighborhood": "graph"}):
+        with pytest.raises(InputError, match="edge_index"):
+            shaper(**options).fit(t, y)
+    with pytest.raises(InputError, match="5 columns"):
+        shaper().fit(t, y).transform(t[:, :5])
+
+
+def test_it_works_inside_a_pipeline(blobs):
+    z, y, _ = blobs
+    known = y >= 0
+    pipeline = make_pipeline(shaper(), LogisticRegression()).fit(z[known], y[known])
+    assert pipeline.score(z[known], y[known]) > 0.5
+    assert clone(pipeline[0]).get_params() == pipeline[0].get_params()
+
+
+def test_verbose_shows_a_bar(blobs, capsys):
+    z, y, _ = blobs
+    with warnings.catch_warnings():
+        shaper(verbose=True).fit(z, y)
+    assert "shaping" in capsys.readouterr().out
+    shaper().fit(z, y)
+    assert capsys.readouterr().out == ""

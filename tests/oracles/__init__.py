@@ -1,0 +1,1 @@
+"""Each equation of the paper as a loop that one can hold beside the page. Slow on purpose."""
