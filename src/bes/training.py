@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
+
+if TYPE_CHECKING:
+    from bes.graph.splits import NodeSplit, Part
 
 #: What a score returns: (accuracy, negative loss). Larger is better; the loss breaks ties.
 Score = tuple[float, float]
@@ -45,7 +50,8 @@ def train(
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     log = TrainLog()
-    best: dict[str, Tensor] = {}
+    live = model.state_dict()  # shares memory with the model, which Adam changes in place
+    best = {key: tensor.clone() for key, tensor in live.items()}
     for epoch in range(epochs):
         model.train()
         optimizer.zero_grad()
@@ -59,9 +65,30 @@ def train(
         log.history.append(row)
         if current > log.best_score:
             log.best_epoch, log.best_score = epoch, current
-            best = {key: tensor.clone() for key, tensor in model.state_dict().items()}
+            for key, tensor in live.items():
+                best[key].copy_(tensor)
         for callback in callbacks:
             callback(epoch, model, row)
-    if best:
-        model.load_state_dict(best)
+    optimizer.zero_grad()  # a trained model carries no gradients
+    model.load_state_dict(best)
     return log
+
+
+def node_objective(
+    split: NodeSplit, part: Part = "val"
+) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Score]]:
+    """Loss and score of node classification, from logits `[N, C]`.
+
+    The loss is the cross-entropy on the training nodes. The score is taken on `part`, or on the training
+    nodes where `part` has none: without validation the best-fitting epoch is kept, not the first.
+    """
+    nodes, labels = split.train, split.train_labels
+    scored: Part = part if split.nodes(part).numel() else "train"
+
+    def loss(logits: Tensor) -> Tensor:
+        return F.cross_entropy(logits.index_select(0, nodes), labels)
+
+    def score(logits: Tensor) -> Score:
+        return split.score(logits, scored)
+
+    return loss, score

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from bes.errors import InputError
 from bes.graph.graph import undirected
 from bes.graph.sparse import Features, Operators, Sparse
-from bes.models.convs import CONVS, FilterConv, dropout, pick
+from bes.models.base import FilterConv, dropout
+from bes.models.convs import CONVS, pick
 from bes.models.edges import attend, pair_score, reversed_edges, softmax
 from bes.seeding import generator
 

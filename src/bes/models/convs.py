@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import difflib
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -17,90 +15,10 @@ from torch.nn import functional as F
 
 from bes.errors import InputError
 from bes.graph.sparse import Features, Operators, Sparse
+from bes.models.base import Conv, FilterConv, project
 from bes.models.edges import SLOPE, attend, pair_score
 
 T = TypeVar("T")
-
-
-class Conv(nn.Module, ABC):
-    """A map from features `[N, in_channels]` on a graph to `[N, out_channels]`.
-
-    Args:
-        generator: Stream of the initial weights; without it torch's global one.
-    """
-
-    def __init__(self, in_channels: int, out_channels: int, *, generator: torch.Generator | None = None) -> None:
-        super().__init__()
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.build(generator)
-
-    @abstractmethod
-    def build(self, generator: torch.Generator | None) -> None:
-        """Make the parameters, initialised as PyG does."""
-
-    @abstractmethod
-    def forward(self, x: Features, ops: Operators) -> Tensor: ...
-
-    def linear(self, generator: torch.Generator | None, *, bias: bool, glorot: bool) -> nn.Linear:
-        """`in_channels -> out_channels`: Glorot or Kaiming uniform, with PyG's uniform bias."""
-        layer: nn.Linear = nn.utils.skip_init(nn.Linear, self.in_channels, self.out_channels, bias=bias)
-        bound = 1 / math.sqrt(self.in_channels)
-        wide = math.sqrt(6 / (self.in_channels + self.out_channels)) if glorot else bound
-        nn.init.uniform_(layer.weight, -wide, wide, generator=generator)
-        if bias:
-            nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
-        return layer
-
-    def attention(self, generator: torch.Generator | None) -> nn.Parameter:
-        """A Glorot vector, `[1, heads = 1, out_channels]`."""
-        bound = math.sqrt(6 / (1 + self.out_channels))
-        vector = torch.empty(1, 1, self.out_channels)
-        return nn.Parameter(nn.init.uniform_(vector, -bound, bound, generator=generator))
-
-    def zeros(self) -> nn.Parameter:
-        return nn.Parameter(torch.zeros(self.out_channels))
-
-
-class FilterConv(Conv):
-    """A convolution with fixed propagation: sum_k P_k X W_k + b, with P_k from the graph alone.
-
-    So X may be propagated before it is transformed or after, whichever is narrower, and where X
-    is constant `propagate` needs to run only once.
-    """
-
-    @abstractmethod
-    def weights(self) -> tuple[Sequence[Tensor], Tensor]:
-        """The W_k, `[out_channels, in_channels]` each, and b."""
-
-    @abstractmethod
-    def propagate(self, x: Tensor, ops: Operators) -> Tensor:
-        """[P_0 X, P_1 X, ...]: `[N, F]` -> `[N, K F]`."""
-
-    @abstractmethod
-    def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
-        """sum_k P_k U_k of K parts `[N, out_channels]`."""
-
-    def transform(self, propagated: Tensor) -> Tensor:
-        """[P_0 X, P_1 X, ...] [W_0; W_1; ...] + b."""
-        weights, bias = self.weights()
-        return F.linear(propagated, weights[0] if len(weights) == 1 else torch.cat(tuple(weights), dim=1), bias)
-
-    def forward(self, x: Features, ops: Operators) -> Tensor:
-        if not isinstance(x, Sparse) and self.in_channels < self.out_channels:
-            return self.transform(self.propagate(x, ops))
-        weights, bias = self.weights()
-        return self.gather(project(x, weights), ops) + bias
-
-
-def project(x: Features, weights: Sequence[Tensor]) -> Sequence[Tensor]:
-    """X W_k^T for each W_k `[out, in]`, in one product."""
-    width = weights[0].shape[0]
-    stacked = torch.cat(tuple(weights)).t()
-    # sparse products want their dense factor row by row
-    product = x @ stacked.contiguous() if isinstance(x, Sparse) else x @ stacked
-    parts: Sequence[Tensor] = product.split(width, dim=1)
-    return parts
 
 
 class GCNConv(FilterConv):
@@ -270,19 +188,3 @@ def pick(known: Mapping[str, T], name: str, what: str) -> T:
     near = difflib.get_close_matches(name.lower(), known)
     hint = f"did you mean {' or '.join(near)}?" if near else f"use one of {', '.join(known)}."
     raise InputError(f"The {what} '{name}' is not known: {hint}")
-
-
-def dropout(x: Tensor, p: float, generator: torch.Generator) -> Tensor:
-    """`x` with entries set to 0 with probability `p`, the others scaled to keep the mean.
-
-    Sixteen random bits an entry decide: several times faster than a float each, and exact for the `p`
-    that is rounded to 1/65536.
-    """
-    drop = round(p * 2**16)
-    if drop == 0:
-        return x
-    if not 0 < drop < 2**16:
-        raise InputError(f"The dropout {p} must lie in 0..1, 1 excluded.")
-    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
-    bits = words.random_(-(2**63), None, generator=generator).view(torch.int16)[: x.numel()].view(x.shape)
-    return x * ((bits >= drop - 2**15) * (2**16 / (2**16 - drop)))

@@ -1,0 +1,152 @@
+"""Psi: from embeddings to classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from bes import seeding
+from bes.errors import InputError
+from bes.graph.graph import Graph
+from bes.graph.sparse import Operators
+from bes.graph.splits import NodeSplit, Part
+from bes.models.base import FilterConv, dropout
+from bes.models.convs import ChebConv, Linear, SAGEConv, pick
+from bes.training import Callback, node_objective, train
+
+KINDS: dict[str, type[FilterConv]] = {"cheb": ChebConv, "sage": SAGEConv, "mlp": Linear}
+
+
+class DecoderNet(nn.Module):
+    """conv2(dropout(relu(norm(conv1(Z))))), `D -> hidden -> C`; Z comes already propagated by `conv1`."""
+
+    def __init__(
+        self, kind: str, sizes: tuple[int, int, int], *, norm: bool, dropout: float, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        conv = pick(KINDS, kind, "decoder")
+        width, hidden, n_classes = sizes
+        self.dropout = dropout
+        self.conv1 = conv(width, hidden, generator=generator)
+        self.norm = nn.BatchNorm1d(hidden) if norm else nn.Identity()
+        self.conv2 = conv(hidden, n_classes, generator=generator)
+
+    def forward(self, propagated: Tensor, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
+        """Logits `[N, C]`; `rng` is the stream of the dropout, used in training mode only."""
+        hidden: Tensor = self.norm(self.conv1.transform(propagated)).relu()
+        logits: Tensor = self.conv2(dropout(hidden, self.dropout, rng) if self.training else hidden, ops)
+        return logits
+
+
+class Decoder(BaseEstimator):  # type: ignore[misc]
+    """Eq. 1: y^ = Psi(z^), two convolutions on fixed embeddings.
+
+    Z is constant while the decoder trains, so its first layer propagates it once for all epochs.
+
+    Args:
+        kind: `"cheb"`, `"sage"` or `"mlp"` (which does not see the graph).
+        hidden: Width of the hidden layer.
+        norm: Batch normalisation of the hidden layer, or none.
+        selection: What chooses the epoch: `"validation"` accuracy, or `"test-peek"`, the accuracy on
+            the *test* nodes. The latter exists only to reproduce the official code's protocol; its
+            results are optimistic and must be marked wherever they appear.
+        random_state: Seed of the initial weights and of the dropout.
+        device: `"auto"` is the first GPU when there is one, else the CPU.
+
+    Attributes:
+        net_: The trained :class:`DecoderNet`.
+        log_: Its :class:`bes.training.TrainLog`.
+    """
+
+    def __init__(
+        self,
+        kind: str = "cheb",
+        *,
+        hidden: int = 64,
+        epochs: int = 200,
+        lr: float = 0.01,
+        weight_decay: float = 5e-4,
+        dropout: float = 0.5,
+        norm: Literal["batch", "none"] = "batch",
+        selection: Literal["validation", "test-peek"] = "validation",
+        random_state: int = 0,
+        device: str | torch.device = "auto",
+    ) -> None:
+        self.kind = kind
+        self.hidden = hidden
+        self.epochs = epochs
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.dropout = dropout
+        self.norm = norm
+        self.selection = selection
+        self.random_state = random_state
+        self.device = device
+
+    def fit(
+        self, graph: Graph, z: Tensor | np.ndarray[Any, Any], split: NodeSplit, callbacks: Sequence[Callback] = ()
+    ) -> Decoder:
+        """Train on `split.train` with the embeddings `z` `[N, D]`; labels of the graph itself are not read."""
+        part: Part = pick({"validation": "val", "test-peek": "test"}, self.selection, "selection")
+        norm = pick({"batch": True, "none": False}, self.norm, "norm")
+        graph, z = self._place(graph, z)
+        split = split.to(graph.device)
+        stream = ("decoder", self.kind)
+        net = DecoderNet(
+            self.kind,
+            (z.shape[1], self.hidden, split.n_classes),
+            norm=norm,
+            dropout=self.dropout,
+            generator=seeding.generator(self.random_state, "init", *stream),
+        ).to(graph.device)
+        rng = seeding.generator(self.random_state, "dropout", *stream, device=graph.device)
+        propagated = net.conv1.propagate(z, graph.operators)
+        loss, score = node_objective(split, part)
+        self.log_ = train(
+            net,
+            lambda: net(propagated, graph.operators, rng),
+            loss,
+            score,
+            epochs=self.epochs,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            callbacks=callbacks,
+        )
+        self.net_ = net.requires_grad_(False).eval()
+        return self
+
+    def predict_proba(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> Tensor:
+        """Probability of each class `[N, C]`."""
+        check_is_fitted(self)
+        graph, z = self._place(graph, z)
+        if z.shape[1] != self.net_.conv1.in_channels:
+            raise InputError(
+                f"The embeddings have {z.shape[1]} columns, but the decoder was fitted on "
+                f"{self.net_.conv1.in_channels}: give embeddings of the same encoders."
+            )
+        with torch.no_grad():
+            propagated = self.net_.conv1.propagate(z, graph.operators)
+            logits: Tensor = self.net_(propagated, graph.operators)
+        return logits.softmax(1)
+
+    def predict(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> Tensor:
+        """The likeliest class of each node `[N]`."""
+        return self.predict_proba(graph, z).argmax(1)
+
+    def _place(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> tuple[Graph, Tensor]:
+        graph = graph.to(seeding.pick_device(self.device))
+        z = (z.detach() if isinstance(z, Tensor) else torch.tensor(z)).to(graph.device, torch.float32)
+        if z.dim() != 2 or z.shape[0] != graph.n_nodes:
+            raise InputError(
+                f"The embeddings have shape {tuple(z.shape)}, but graph '{graph.name}' has {graph.n_nodes} nodes: "
+                "give a matrix with a row a node."
+            )
+        if not torch.isfinite(z).all():
+            raise InputError("The embeddings hold values that are NaN or infinite: check the encoder's training.")
+        return graph, z

@@ -1,0 +1,159 @@
+"""Phi: encoders that are trained one by one, frozen, and laid side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from bes import seeding
+from bes.errors import InputError
+from bes.graph.graph import Graph
+from bes.graph.sparse import Features, Operators
+from bes.graph.splits import NodeSplit
+from bes.models.base import dropout
+from bes.models.convs import CONVS, pick
+from bes.training import Callback, TrainLog, node_objective, train
+
+
+class Encoder(nn.Module):
+    """Two convolutions of one kind, `F -> channels -> C`: conv2(dropout(relu(conv1(X)))).
+
+    Args:
+        name: A key of `CONVS`.
+        dropout: Share of the hidden units that training drops.
+        generator: Stream of the initial weights.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n_features: int,
+        channels: int,
+        n_classes: int,
+        *,
+        dropout: float = 0.5,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        conv = pick(CONVS, name, "encoder")
+        self.name = name
+        self.dropout = dropout
+        self.conv1 = conv(n_features, channels, generator=generator)
+        self.conv2 = conv(channels, n_classes, generator=generator)
+
+    def embed(self, x: Features, ops: Operators) -> Tensor:
+        """relu(conv1(X)): `[N, channels]`."""
+        hidden: Tensor = self.conv1(x, ops)
+        return hidden.relu()
+
+    def forward(self, x: Features, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
+        """Logits `[N, C]`; `rng` is the stream of the dropout, used in training mode only."""
+        hidden = self.embed(x, ops)
+        logits: Tensor = self.conv2(dropout(hidden, self.dropout, rng) if self.training else hidden, ops)
+        return logits
+
+
+class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
+    """Z = [relu(conv1_1(X)), ..., relu(conv1_m(X))] of m frozen encoders.
+
+    Each encoder is trained with a head of its own by cross-entropy on the training nodes, at the
+    epoch of the best validation accuracy (on a tie the lower loss) it is frozen, and its head stays behind.
+
+    Args:
+        encoders: Names of :data:`bes.models.convs.CONVS`; the same name twice gives two different encoders.
+        channels: Width of each encoder's embedding.
+        dropout: Share of the hidden units that training drops.
+        random_state: Seed. An encoder's streams depend on it, the encoder's name and, for repeated
+            names, which of them it is, so the other encoders of the ensemble do not change it.
+        device: `"auto"` is the first GPU when there is one, else the CPU.
+
+    Attributes:
+        encoders_: The trained :class:`Encoder` modules.
+        logs_: A :class:`bes.training.TrainLog` for each.
+    """
+
+    def __init__(
+        self,
+        encoders: Sequence[str] = ("cheb", "gcn"),
+        channels: int = 16,
+        *,
+        epochs: int = 200,
+        lr: float = 0.01,
+        weight_decay: float = 5e-4,
+        dropout: float = 0.5,
+        random_state: int = 0,
+        device: str | torch.device = "auto",
+    ) -> None:
+        self.encoders = encoders
+        self.channels = channels
+        self.epochs = epochs
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.dropout = dropout
+        self.random_state = random_state
+        self.device = device
+
+    @property
+    def n_views(self) -> int:
+        """Number of equal parts of Z."""
+        return len(self._names())
+
+    def _names(self) -> list[str]:
+        names = [self.encoders] if isinstance(self.encoders, str) else list(self.encoders)
+        if not names:
+            raise InputError(f"The ensemble has no encoders: name some of {', '.join(CONVS)}.")
+        for name in names:
+            pick(CONVS, name, "encoder")
+        return names
+
+    def fit(self, graph: Graph, split: NodeSplit, callbacks: Sequence[Callback] = ()) -> EncoderEnsemble:
+        """Train each encoder on `split.train`; labels of the graph itself are not read.
+
+        Args:
+            callbacks: Called after each epoch of each encoder, with that :class:`Encoder` as the model.
+        """
+        names = self._names()
+        device = seeding.pick_device(self.device)
+        graph, split = graph.to(device), split.to(device)
+        fitted = [self._fit_one(name, names[:i].count(name), graph, split, callbacks) for i, name in enumerate(names)]
+        self.encoders_ = [encoder for encoder, _ in fitted]
+        self.logs_ = [log for _, log in fitted]
+        return self
+
+    def _fit_one(
+        self, name: str, repeat: int, graph: Graph, split: NodeSplit, callbacks: Sequence[Callback]
+    ) -> tuple[Encoder, TrainLog]:
+        init = seeding.generator(self.random_state, "init", repeat, name)
+        rng = seeding.generator(self.random_state, "dropout", repeat, name, device=graph.device)
+        encoder = Encoder(
+            name, graph.n_features, self.channels, split.n_classes, dropout=self.dropout, generator=init
+        ).to(graph.device)
+        loss, score = node_objective(split)
+        log = train(
+            encoder,
+            lambda: encoder(graph.x, graph.operators, rng),
+            loss,
+            score,
+            epochs=self.epochs,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            callbacks=callbacks,
+        )
+        return encoder.requires_grad_(False).eval(), log
+
+    def transform(self, graph: Graph) -> Tensor:
+        """Z `[N, n_views * channels]` of the fitted graph, or of another one with the same features."""
+        check_is_fitted(self)
+        graph = graph.to(seeding.pick_device(self.device))
+        expected = self.encoders_[0].conv1.in_channels
+        if graph.n_features != expected:
+            raise InputError(
+                f"Graph '{graph.name}' has {graph.n_features} features, but the encoders were fitted on {expected}: "
+                "give a graph with the same features."
+            )
+        with torch.no_grad():
+            return torch.cat([encoder.embed(graph.x, graph.operators) for encoder in self.encoders_], dim=1)
