@@ -92,9 +92,15 @@ def test_sparse_features_equal_pyg(name: str, words: int, width: int) -> None:
 
 @pytest.mark.parametrize("name", CONVS)
 def test_citeseer_like_graph_equals_pyg(name: str) -> None:
-    n = 1500  # more edges than one block of attention scores
+    n = 1500
     edges = undirected(torch.randint(0, n, (2, 3 * n), generator=generator(4, "edges")), n)
     assert_equals_pyg(name, bag_of_words(n, 1200, each=32), edges, 16)
+
+
+@pytest.mark.parametrize("numbers", [1, 70, 2**30])
+def test_blocks_of_edges_do_not_change_attention(numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bes.models.edges._BLOCK", numbers)
+    assert_equals_pyg("gatv2", torch.randn(60, 5, generator=generator(3, "x")), hubs(), 7)
 
 
 @pytest.mark.parametrize("name", CONVS)

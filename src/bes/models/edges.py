@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from bes.graph.sparse import Operators
 
 SLOPE = 0.2  # of LeakyReLU, in both attention layers
-_BLOCK = 4096  # edges at a time: 1 MiB at width 64
+_BLOCK = 2**18  # numbers at a time: 1 MiB, which the cache holds
 
 _REVERSED: WeakKeyDictionary[Operators, Tensor] = WeakKeyDictionary()
 
@@ -96,8 +96,9 @@ class _PairScore(torch.autograd.Function):
 
 def _blocks(left: Tensor, right: Tensor, ops: Operators) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
     """Slices of the edges with their rows, their columns and left_j + right_i."""
-    for start in range(0, ops.looped.shape[1], _BLOCK):
-        part = slice(start, start + _BLOCK)
+    size = max(1, _BLOCK // left.shape[1])
+    for start in range(0, ops.looped.shape[1], size):
+        part = slice(start, start + size)
         row, col = ops.looped[:, part]
         yield part, row, col, left.index_select(0, col).add_(right.index_select(0, row))
 
