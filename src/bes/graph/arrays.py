@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +29,14 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"The file {path} does not exist: give the path of an .npz file.")
+    archive = zipfile.is_zipfile(path)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise InputError(f"The file {path} is a single array, not an .npz: save it with numpy.savez.")
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             return {key: file[key] for key in file.files}
-    except InputError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError, NotImplementedError) as error:
-        archive = zipfile.is_zipfile(path)
+    except Exception as error:  # zip, zlib, header and array each fail in their own way
         if archive and "pickle" in str(error):
             raise InputError(f"The file {path} holds pickled objects, which are refused: save plain arrays.") from error
-        reason = "an entry cannot be unpacked" if archive else "it is no zip archive"
+        reason = "an entry cannot be unpacked" if archive else "it is no whole zip archive"
         raise InputError(f"The file {path} is damaged or not an .npz: {reason}; get it again.") from error
 
 

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bes.graph.graph import undirected
+from bes.graph.sparse import Operators, Sparse
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**31))
+def test_product_and_its_gradients_are_those_of_the_dense_matrix(rows, cols, width, seed):
+    rng = torch.Generator().manual_seed(seed)
+    dense = torch.randn(rows, cols, generator=rng) * (torch.rand(rows, cols, generator=rng) < 0.5)
+    right = torch.randn(cols, width, generator=rng)
+    matrix = Sparse.from_dense(dense)
+    assert torch.allclose(matrix @ right, dense @ right, atol=1e-6)
+    first, second = right.clone().requires_grad_(), right.clone().requires_grad_()
+    (matrix @ first).pow(2).sum().backward()
+    (dense @ second).pow(2).sum().backward()
+    assert torch.allclose(first.grad, second.grad, atol=1e-5)
+    assert torch.equal(matrix.to_dense(), dense)
+    assert torch.equal(matrix.transposed.to_dense(), dense.T)
+    assert matrix.transposed.transposed is matrix
+
+
+def test_product_can_be_differentiated_twice():
+    matrix = Sparse.from_dense(torch.tensor([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]]).double())
+    right = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda z: matrix @ z, right)
+    assert torch.autograd.gradgradcheck(lambda z: matrix @ z**2, right)
+
+
+def test_coo_is_sorted_and_indices_are_small():
+    matrix = Sparse.from_dense(torch.tensor([[0.0, 1.0], [2.0, 3.0]]))
+    row, col, value = matrix.coo()
+    assert (row.tolist(), col.tolist(), value.tolist()) == ([0, 1, 1], [1, 0, 1], [1.0, 2.0, 3.0])
+    assert matrix.csr.col_indices().dtype == torch.int32
+
+
+def test_to_the_same_device_is_the_same_object():
+    matrix = Sparse.from_dense(torch.eye(2))
+    operators = Operators(torch.tensor([[0, 1], [1, 0]]), 2)
+    assert matrix.to("cpu") is matrix
+    assert operators.to("cpu") is operators
+
+
+@pytest.fixture
+def adjacency() -> torch.Tensor:
+    """Five nodes, the last one isolated."""
+    a = torch.zeros(5, 5)
+    for i, j in ((0, 1), (0, 2), (1, 2), (2, 3)):
+        a[i, j] = a[j, i] = 1
+    return a
+
+
+def test_operators_are_their_formulas(adjacency):
+    edges = undirected(adjacency.nonzero().T, 5)
+    operators = Operators(edges, 5)
+    degree = adjacency.sum(1)
+    looped = adjacency + torch.eye(5)
+    naive = {name: torch.zeros(5, 5) for name in ("sum", "mean", "cheb", "gcn")}
+    for i in range(5):
+        for j in range(5):
+            naive["gcn"][i, j] = looped[i, j] / (looped[i].sum() * looped[j].sum()) ** 0.5
+            if adjacency[i, j]:
+                naive["sum"][i, j] = 1
+                naive["mean"][i, j] = 1 / degree[i]
+                naive["cheb"][i, j] = -1 / (degree[i] * degree[j]) ** 0.5
+    for name, expected in naive.items():
+        operator = getattr(operators, name)
+        assert torch.allclose(operator.to_dense(), expected), name
+        assert torch.allclose(operator.transposed.to_dense(), expected.T), name
+    assert torch.equal(operators.degree, degree)
+    assert operators.gcn is operators.gcn
+
+
+def test_operators_of_a_graph_without_edges():
+    operators = Operators(torch.zeros(2, 0, dtype=torch.int64), 3)
+    assert torch.equal(operators.gcn.to_dense(), torch.eye(3))
+    assert torch.equal(operators.mean @ torch.ones(3, 2), torch.zeros(3, 2))
