@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
-from sklearn.neighbors import kneighbors_graph
 from torch import Tensor
 
 from bes import seeding
@@ -61,6 +59,9 @@ def sbm(
 
 def digits(k: int = 5) -> Graph:
     """Scikit-learn's 1,797 digits, each joined to its `k` nearest by pixels; features `[1797, 64]` in 0..1."""
+    from sklearn.datasets import load_digits  # a second of imports that only this function needs
+    from sklearn.neighbors import kneighbors_graph
+
     pixels, target = load_digits(return_X_y=True)
     if not 1 <= k < len(pixels):
         raise InputError(f"The number of neighbours k={k} is out of range: use 1 to {len(pixels) - 1}.")
