@@ -13,6 +13,7 @@ from bes.graph import catalog
 from bes.graph.datasets import CATALOG
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
+from bes.graph.splits import make_split
 
 NODES = "node_id\tfeature\tlabel\n0\t1,0\t0\n1\t0,1\t1\n2\t1,1\t1\n"
 EDGES = "node_id\tnode_id\n0\t1\n1\t2\n"
@@ -74,6 +75,15 @@ def test_names_are_looked_for_in_order(data_root, tmp_path, texas, monkeypatch):
     monkeypatch.delenv("BES_DATA")
     assert catalog.find(CATALOG["texas"]) == cached
     assert catalog.data_root() == cached.parent
+
+
+def test_masks_of_geom_gcn_graphs_answer_to_geom(data_root, texas):
+    masks = {
+        f"{part}_mask": torch.eye(3, dtype=torch.bool).roll(i, 0) for i, part in enumerate(("train", "val", "test"))
+    }
+    write_npz(replace(texas, masks=masks), data_root / "texas.npz")
+    graph = catalog.load("texas")
+    assert make_split(graph, "geom:1").train.tolist() == make_split(graph, "mask:1").train.tolist() == [1]
 
 
 def test_folders_may_be_called_as_ogb_calls_them(data_root):

@@ -46,6 +46,8 @@ def load(name_or_path: str | Path, *, seed: int = 0) -> Graph:
     else:
         graph = _fetch(info)
     info.check(graph, str(path or "memory"))
+    if info.kind == "geom-gcn":  # here the file's own masks are Geom-GCN's: `geom:K` and `mask:K` are the same
+        graph.masks.update({f"geom_{key}": mask for key, mask in graph.masks.items()})
     return graph
 
 
