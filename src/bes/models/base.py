@@ -98,8 +98,8 @@ def project(x: Features, weights: Sequence[Tensor]) -> Sequence[Tensor]:
 def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
     """`x` with entries set to 0 with probability `p`, the others scaled to keep the mean.
 
-    Sixteen random bits an entry decide: several times faster than a float each, and exact for the `p`
-    that is rounded to 1/65536.
+    Sixteen random bits an entry decide, which takes about half the time of drawing floats; `p` is rounded to
+    a multiple of 1/65536, and the scale is that of the rounded one.
     """
     drop = round(p * 2**16)
     if drop == 0:
