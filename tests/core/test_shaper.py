@@ -14,9 +14,6 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 
-#: scikit-learn's checks that do not fit a shaper, each with its reason.
-EXEMPT: dict[str, str] = {}
-
 
 @pytest.fixture
 def blobs():
@@ -39,10 +36,7 @@ def shaper(**options):
     ids=lambda value: getattr(getattr(value, "func", None), "__name__", None),
 )
 def test_scikit_learns_own_checks(estimator, check):
-    reason = EXEMPT.get(check.func.__name__)
-    if reason:
-        pytest.skip(reason)
-    check(estimator)
+    check(estimator)  # none is exempt
 
 
 OPTIONS = [

@@ -1,0 +1,141 @@
+"""The command line: `bes run`, `bes shape`, `bes data`, `bes doctor`. No logic lives here.
+
+Heavy imports happen inside the commands, so that `bes --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bes.errors import InputError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Boundary Embedding Shaping for graph embeddings.")
+data = typer.Typer(no_args_is_help=True, help="The data sets: what is here, is it whole, add one.")
+app.add_typer(data, name="data")
+
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any option by its name; may be repeated.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, ... [default: auto]")]
+
+
+@app.command()
+def run(
+    dataset: Annotated[str, typer.Argument(help="A data set's name (see `bes data list`), or a path to an .npz.")],
+    seeds: Annotated[str, typer.Option(help="Splits to run: 0-4, 3 or 0,2,5-7.")] = "0-2",
+    split: Annotated[
+        str | None, typer.Option(help="random, random:plain, low:K, public, geom:K or mask. [default: random]")
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="paper, official or strong. [default: paper]")] = None,
+    encoders: Annotated[str | None, typer.Option(help="Such as cheb,gcn. [default: the paper's pair]")] = None,
+    decoder: Annotated[str | None, typer.Option(help="cheb, sage or mlp. [default: the paper's]")] = None,
+    settings: Settings = None,
+    config: Annotated[Path | None, typer.Option(help="A .yaml or .json file with the same keys.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to leave the run. [default: runs/DATASET]")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Seeds at a time, each in its own process.")] = 1,
+    device: Device = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train encoders, shape, decode; paired with the same run without shaping.
+
+    Continues where it was when called again with the same --out.
+    """
+    from bes import console
+    from bes.config import RunConfig
+    from bes.graph.catalog import load
+    from bes.report.html import write_report
+    from bes.runs import parse_seeds
+    from bes.runs import run as run_all
+
+    chosen = parse_seeds(seeds)
+    given = {
+        "split": split,
+        "device": device,
+        "encoders": {"names": encoders.split(",")} if encoders else None,
+        "decoder": {"kind": decoder} if decoder else None,
+    }
+    plan = RunConfig.build(dataset, preset=preset, file=config, given=given, settings=settings or [])
+    graph = load(dataset)
+    with console.seeds_bar(len(chosen), show=not quiet) as progress:
+        done = run_all(plan, graph, chosen, out or Path("runs") / graph.name, jobs=jobs, progress=progress)
+    report = write_report(done, graph)
+    if not quiet:
+        console.print_run(done, graph, report)
+
+
+@app.command()
+def shape(
+    embeddings: Annotated[Path, typer.Argument(help="Embeddings [N, D] as .npy.")],
+    labels: Annotated[Path, typer.Option(help="Classes [N] as .npy, -1 where unknown.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the shaped embeddings go, as .npy.")],
+    edges: Annotated[Path | None, typer.Option(help="Edges [2, E] as .npy, for scope=neighbors and the like.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Keep the fitted shaper in this directory.")] = None,
+    settings: Settings = None,
+    device: Device = None,
+    quiet: Quiet = False,
+) -> None:
+    """Sharpen embeddings where classes meet: the plug-in alone."""
+    from bes import console
+    from bes.plugin import shape_files
+
+    shaper = shape_files(embeddings, labels, out, edges, save, settings or [], device or "auto", show=not quiet)
+    if not quiet:
+        console.print_shaping(shaper, out)
+
+
+@data.command("list")
+def data_list() -> None:
+    """Every data set of the catalogue, and where it lies."""
+    from bes import console
+    from bes.graph.catalog import available
+
+    console.print_catalog(available())
+
+
+@data.command("verify")
+def data_verify(
+    names: Annotated[list[str] | None, typer.Argument(help="Which; all that are here by default.")] = None,
+) -> None:
+    """Read data sets and check their counts, and their digests where they are known."""
+    from bes import console
+    from bes.graph.catalog import available, verify
+
+    for name in names or [info.name for info, where in available() if where]:
+        console.print_verified(verify(name))
+
+
+@data.command("add")
+def data_add(
+    name: Annotated[str, typer.Argument(help="The data set's name in the catalogue.")],
+    source: Annotated[Path, typer.Option("--from", help="The folder with its published files.")],
+) -> None:
+    """Read a data set's published files, check them, and keep it under its name."""
+    from bes.graph.catalog import add
+
+    typer.echo(f"Added {name}: {add(name, source)}")
+
+
+@app.command()
+def doctor() -> None:
+    """What this installation is: versions, devices, threads, data."""
+    from bes import console
+
+    console.print_doctor()
+
+
+def main() -> None:
+    """Entry point: bad input is one sentence on stderr and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        Console(stderr=True, soft_wrap=True).print(f"bes: {error}", style="red", markup=False, highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
+        sys.exit(130)

@@ -1,0 +1,224 @@
+"""One frozen object drives Python, the command line and YAML; its canonical JSON names a run."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bes.core import attention, boundary, gaussians, gravity, options, similarity
+from bes.core.update import AlphaUnit, Update
+from bes.errors import InputError
+from bes.presets import PAPER_DECODER, PAPER_ENCODERS, PRESETS
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EncoderConfig(_Frozen):
+    """The frozen encoders Phi: each F -> channels -> classes, trained with its own head."""
+
+    names: tuple[str, ...] = Field((), description="Convolutions; empty takes the paper's pair for the data set.")
+    channels: int = Field(16, ge=1, description="Width of each encoder's embedding.")
+    epochs: int = Field(200, ge=1)
+    lr: float = Field(0.01, gt=0)
+    weight_decay: float = Field(5e-4, ge=0)
+    dropout: float = Field(0.5, ge=0, lt=1)
+
+
+class ShaperConfig(_Frozen):
+    """Options of `BoundaryShaper`, by the same names; `n_views` follows the encoders."""
+
+    n_layers: int = Field(2, ge=0)
+    n_iter: int = Field(200, ge=0)
+    delta: float = Field(5.0, ge=0)
+    tau: float = Field(1.0, gt=0)
+    alpha: float = Field(0.01, gt=0)
+    batch_size: int = Field(256, ge=1)
+    n_neighbors: int = Field(5, ge=1)
+    eta: float = Field(0.01, gt=0)
+    scope: attention.Scope = "views"
+    n_heads: int = Field(1, ge=1)
+    init: attention.Init = "identity"
+    origin: boundary.Origin = "midpoint"
+    covariance: gaussians.Covariance = "pooled"
+    shrinkage: Literal["oas"] | float = "oas"
+    neighborhood: options.Neighborhood = "embedding"
+    shift_threshold: float = Field(0.5, ge=0, lt=1)
+    objective: options.Objective = "centers"
+    hinge: similarity.Hinge = "region"
+    denominator: gravity.Denominator = "with_positive"
+    update: Update = "adaptive"
+    alpha_unit: AlphaUnit = "node"
+    weight_decay: float = Field(5e-4, ge=0)
+    tol: float = Field(1e-6, ge=0)
+
+
+class DecoderConfig(_Frozen):
+    """The decoder Psi of Eq. 1: D -> hidden -> classes on the embeddings."""
+
+    kind: str = Field("", description="cheb, sage or mlp; empty takes the paper's for the data set.")
+    hidden: int = Field(64, ge=1)
+    epochs: int = Field(200, ge=1)
+    lr: float = Field(0.01, gt=0)
+    weight_decay: float = Field(5e-4, ge=0)
+    dropout: float = Field(0.5, ge=0, lt=1)
+    norm: Literal["batch", "none"] = "batch"
+
+
+class RunConfig(_Frozen):
+    """Everything that a run depends on but its seeds."""
+
+    dataset: str
+    task: Literal["node"] = "node"
+    split: str = "random"
+    preset: str = "paper"
+    selection: Literal["validation", "test-peek"] = "validation"
+    features: Literal["raw", "row"] = Field("raw", description="row: each node's features sum to one.")
+    allow_missing_classes: bool = Field(False, description="Go on when a class has no training node.")
+    device: str = "auto"
+    encoders: EncoderConfig = EncoderConfig()
+    shaper: ShaperConfig = ShaperConfig()
+    decoder: DecoderConfig = DecoderConfig()
+
+    @classmethod
+    def build(
+        cls,
+        dataset: str,
+        *,
+        preset: str | None = None,
+        file: Path | None = None,
+        given: Mapping[str, Any] | None = None,
+        settings: Sequence[str] = (),
+    ) -> Self:
+        """Defaults, then the preset, then the file, then what was `given`, then `key=value` settings.
+
+        Args:
+            dataset: A name or a path; the paper's encoders and decoder for it are the default.
+            given: Values by key; None leaves a key as it is.
+        """
+        written = read_file(file) if file else {}
+        preset = preset or written.pop("preset", "paper")
+        if preset not in PRESETS:
+            raise InputError(f"Preset '{preset}' is not known: use {' or '.join(PRESETS)}.")
+        merged: dict[str, Any] = {"dataset": dataset, "preset": preset}
+        layers = [PRESETS[preset], written, given or {}, parse_settings(settings, cls)]
+        for layer in layers:
+            _merge(merged, layer)
+        for part, key, known in (("encoders", "names", PAPER_ENCODERS), ("decoder", "kind", PAPER_DECODER)):
+            section = merged.setdefault(part, {})
+            if isinstance(section, dict) and not section.get(key):
+                section[key] = known.get(dataset, known["*"])
+        return validate(cls, merged)
+
+    def canonical(self) -> str:
+        """The configuration as JSON with sorted keys: the same text for the same run."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+
+def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str) -> str:
+    """Names one record: configuration, data, library version, seed and arm."""
+    text = "\n".join([config.canonical(), data_hash, version, str(seed), arm])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """A configuration from `.yaml` or `.json`."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"The configuration {path} cannot be read: give a readable .yaml or .json file.") from None
+    if path.suffix == ".json":
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"The configuration {path} is not valid JSON (line {error.lineno}): mend it.") from None
+    else:
+        try:
+            import yaml
+        except ImportError:
+            raise InputError(
+                f"Reading {path} needs PyYAML: pip install 'bes-graph[yaml]', or write it as .json."
+            ) from None
+        try:
+            content = yaml.safe_load(text) or {}
+        except yaml.YAMLError:
+            raise InputError(f"The configuration {path} is not valid YAML: mend it.") from None
+    if not isinstance(content, dict):
+        raise InputError(f"The configuration {path} must hold keys and values, not a {type(content).__name__}.")
+    return content
+
+
+def parse_settings(settings: Sequence[str], model: type[BaseModel]) -> dict[str, Any]:
+    """`key=value` pairs to a nested mapping; a key of one section may leave the section's name out."""
+    result: dict[str, Any] = {}
+    known = _paths(model)
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise InputError(f"The setting '{setting}' has no value: write key=value.")
+        paths = [path for path in known if path == key or path.endswith("." + key)]
+        exact = [path for path in paths if path == key]
+        if len(exact or paths) != 1:
+            raise InputError(_unknown_setting(key, paths, known))
+        *sections, leaf = (exact or paths)[0].split(".")
+        place = result
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[leaf] = _value(text)
+    return result
+
+
+def validate(model: type[Model], content: Mapping[str, Any]) -> Model:
+    """Pydantic's check, its complaints as one sentence."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
+        if first["type"] == "extra_forbidden":
+            raise InputError(_unknown_setting(where, [], _paths(model))) from None
+        raise InputError(f"The setting {where}={first['input']!r} is not valid: {first['msg'].lower()}.") from None
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _paths(model: type[BaseModel], prefix: str = "") -> list[str]:
+    paths = []
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            paths += _paths(kind, f"{prefix}{name}.")
+        else:
+            paths.append(prefix + name)
+    return paths
+
+
+def _unknown_setting(key: str, paths: list[str], known: list[str]) -> str:
+    if paths:
+        return f"The setting '{key}' could be {' or '.join(paths)}: write one of them in full."
+    leaves = {path.rpartition(".")[2]: path for path in known}
+    near = difflib.get_close_matches(key.rpartition(".")[2], list(leaves), n=3)
+    hint = f"did you mean {' or '.join(leaves[leaf] for leaf in near)}?" if near else f"known are {', '.join(known)}."
+    return f"The setting '{key}' is not known: {hint}"
+
+
+def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        elif value is not None:
+            base[key] = dict(value) if isinstance(value, Mapping) else value

@@ -1,0 +1,168 @@
+"""What a run leaves behind: `records.jsonl`, predictions, splits. Nothing is ever half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bes.config import RunConfig, run_id
+from bes.errors import InputError
+from bes.pipeline import SeedResult
+
+
+class RunDirectory:
+    """The folder of one configuration; seeds can be added to it, another configuration cannot.
+
+    Args:
+        path: Where; made if absent.
+        config: What is run.
+        data_hash: `Graph.content_hash` of the data.
+    """
+
+    def __init__(self, path: Path, config: RunConfig, data_hash: str) -> None:
+        self.path = path
+        self.config = config
+        self.data_hash = data_hash
+        self.identity = {
+            "config": config.model_dump(mode="json"),
+            "data_hash": data_hash,
+            "bes": version("bes-graph"),
+        }
+        self._claim()
+        self.records = self._read()
+
+    def _claim(self) -> None:
+        """Make the folder ours, or see that it is."""
+        try:
+            for part in ("predictions", "splits", "embeddings", "history"):
+                (self.path / part).mkdir(parents=True, exist_ok=True)
+            known = self.path / "config.json"
+            if known.exists():
+                old = json.loads(known.read_text())
+                if old != self.identity:
+                    raise InputError(
+                        f"{self.path} holds another run ({_difference(old, self.identity)}): "
+                        "choose another --out, or delete that one."
+                    )
+            else:
+                with whole_file(known) as temporary:
+                    temporary.write_text(json.dumps(self.identity, indent=1))
+        except OSError as error:
+            raise InputError(
+                f"The output folder {self.path} cannot be written ({error.strerror}): choose another --out."
+            ) from None
+        except json.JSONDecodeError:
+            raise InputError(f"{self.path / 'config.json'} is damaged: choose another --out.") from None
+
+    def _read(self) -> list[dict[str, Any]]:
+        """The records so far; a line that a kill cut short is cut off."""
+        path = self.path / "records.jsonl"
+        if not path.exists():
+            return []
+        content = path.read_bytes()
+        end = content.rfind(b"\n") + 1
+        if end < len(content):
+            os.truncate(path, end)
+        return [json.loads(line) for line in content[:end].splitlines()]
+
+    def missing(self, seeds: list[int], arms: tuple[str, ...]) -> list[int]:
+        """The seeds that still lack an arm."""
+        done = {(record["seed"], record["arm"]) for record in self.records}
+        return [seed for seed in seeds if any((seed, arm) not in done for arm in arms)]
+
+    def add(self, result: SeedResult) -> None:
+        """Record a finished seed: files first, then the line that says they are there."""
+        seed = result.seed
+        with whole_file(self.path / "splits" / f"{seed}.npz") as temporary:
+            result.split.save(temporary)
+        with whole_file(self.path / "embeddings" / f"{seed}.npz") as temporary:
+            np.savez_compressed(temporary, before=result.before, after=result.after, boundary=result.boundary_nodes)
+        with whole_file(self.path / "history" / f"{seed}.json") as temporary:
+            temporary.write_text(json.dumps(result.history))
+        done = {(record["seed"], record["arm"]) for record in self.records}
+        for arm in result.arms:
+            if (seed, arm.arm) in done:
+                continue
+            with whole_file(self.path / "predictions" / f"{seed}-{arm.arm}.npz") as temporary:
+                np.savez_compressed(temporary, node=np.arange(len(arm.prob)), prob=arm.prob)
+            record = {
+                "dataset": self.config.dataset,
+                "task": self.config.task,
+                "split": result.split.name,
+                "seed": seed,
+                "arm": arm.arm,
+                "selection": self.config.selection,
+                "metrics": arm.metrics,
+                "seconds": arm.seconds,
+                "peak_mib": arm.peak_mib,
+                "boundary": arm.boundary,
+                "selected_epoch": arm.selected,
+                "notes": arm.notes,
+                "steps": arm.steps,
+                "config": self.identity["config"],
+                "data_hash": self.data_hash,
+                "run_id": run_id(self.config, self.data_hash, version("bes-graph"), seed, arm.arm),
+                "versions": versions(),
+            }
+            self._append(record)
+
+    def _append(self, record: dict[str, Any]) -> None:
+        with (self.path / "records.jsonl").open("a") as file:
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.records.append(record)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path`, moved onto it when the block ends well."""
+    handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def versions() -> dict[str, str | None]:
+    """The versions a record depends on, and the commit when the library runs from a checkout."""
+    found: dict[str, str | None] = {"bes": version("bes-graph"), "python": platform.python_version()}
+    found |= {name: version(name) for name in ("torch", "numpy", "scipy", "scikit-learn")}
+    return {**found, "commit": _commit()}
+
+
+def _commit() -> str | None:
+    here = Path(__file__).resolve().parent
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        tracked = subprocess.run(
+            ["git", "-C", str(here), "ls-files", "--error-unmatch", __file__], capture_output=True, check=False
+        )
+        if tracked.returncode != 0:  # installed into somebody else's checkout
+            return None
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _difference(old: Any, new: Any, where: str = "") -> str:
+    """The first key in which two configurations differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            if old.get(key) != new.get(key):
+                return _difference(old.get(key), new.get(key), f"{where}.{key}" if where else key)
+    return f"{where} is {old!r} there and {new!r} here"

@@ -1,0 +1,74 @@
+"""Seeds of one configuration, run in this process or in several, recorded as they end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+
+from bes.config import RunConfig
+from bes.errors import InputError
+from bes.graph.graph import Graph
+from bes.pipeline import ARMS, SeedResult, run_seed
+from bes.records import RunDirectory
+
+#: Called with (seeds done, seeds asked for) as each seed ends.
+Progress = Callable[[int, int], None]
+
+
+def run(
+    config: RunConfig,
+    graph: Graph,
+    seeds: list[int],
+    out: Path,
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> RunDirectory:
+    """Run every seed that `out` does not hold yet, both arms each, and record it as it ends."""
+    directory = RunDirectory(out, config, graph.content_hash)
+    missing = directory.missing(seeds, ARMS)
+    done = len(seeds) - len(missing)
+    if progress:
+        progress(done, len(seeds))
+
+    def keep(result: SeedResult) -> None:
+        nonlocal done
+        directory.add(result)
+        done += 1
+        if progress:
+            progress(done, len(seeds))
+
+    if jobs == 1 or len(missing) < 2:
+        for seed in missing:
+            keep(run_seed(config, graph, seed))
+        return directory
+    jobs = min(jobs, len(missing))
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    context = get_context("spawn")  # forked torch threads hang
+    with ProcessPoolExecutor(jobs, context, initializer=torch.set_num_threads, initargs=(threads,)) as pool:
+        futures = [pool.submit(run_seed, config, graph, seed) for seed in missing]
+        try:
+            for future in as_completed(futures):
+                keep(future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return directory
+
+
+def parse_seeds(text: str) -> list[int]:
+    """`0-4`, `3`, `0,2,5-7` to a list of seeds."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise InputError(f"--seeds {text} is not understood: write 0-4, 3 or 0,2,5-7.")
+        if dash and int(last) < int(first):
+            raise InputError(f"--seeds {text} runs backwards: write the smaller seed first.")
+        seeds += range(int(first), int(last if dash else first) + 1)
+    return list(dict.fromkeys(seeds))

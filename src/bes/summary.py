@@ -1,0 +1,62 @@
+"""Paired differences between arms, and what they allow one to say."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean, standard deviation and standard error of some values; None without values."""
+
+    n: int
+    mean: float | None
+    std: float | None
+    error: float | None
+
+    @classmethod
+    def of(cls, values: list[float]) -> Summary:
+        n = len(values)
+        mean = statistics.fmean(values) if n else None
+        std = statistics.stdev(values) if n > 1 else None
+        return cls(n, mean, std, std / math.sqrt(n) if std is not None else None)
+
+    def text(self, *, signed: bool = False) -> str:
+        """In percent: the mean with its standard error."""
+        if self.mean is None:
+            return "none"
+        number = f"{100 * self.mean:+.2f}" if signed else f"{100 * self.mean:.2f}"
+        return number if self.error is None else f"{number} ± {100 * self.error:.2f}"
+
+
+def values(records: list[Record], arm: str, metric: str, part: str = "test") -> dict[int, float]:
+    """A metric by seed for one arm; seeds where it has no value are left out."""
+    found = {r["seed"]: r["metrics"][part][metric] for r in records if r["arm"] == arm}
+    return {seed: value for seed, value in found.items() if value is not None}
+
+
+def difference(records: list[Record], metric: str, part: str = "test") -> Summary:
+    """bes minus control, paired by seed."""
+    control, shaped = values(records, "control", metric, part), values(records, "bes", metric, part)
+    return Summary.of([shaped[seed] - control[seed] for seed in sorted(control.keys() & shaped.keys())])
+
+
+def verdict(records: list[Record]) -> str:
+    """One sentence on what shaping did to test accuracy; two standard errors make an effect."""
+    found = difference(records, "acc")
+    if found.mean is None:
+        return "No seed has both arms yet."
+    change = f"Shaping changed test accuracy by {found.text(signed=True)} points over {found.n} split"
+    change += "s" if found.n > 1 else ""
+    if found.error is None:
+        return f"{change}: one split tells nothing about its noise."
+    if all(not r["steps"].get("accepted") for r in records if r["arm"] == "bes"):
+        return f"{change}: no shaping step was taken, so the arms are the same."
+    if abs(found.mean) <= 2 * found.error:
+        return f"{change} (standard error): no clear effect."
+    return f"{change} (standard error): a {'gain' if found.mean > 0 else 'loss'}."
