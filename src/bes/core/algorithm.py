@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -76,15 +76,13 @@ def train_layer(
         generator=seeding.generator(options.random_state, "init", index),
         dtype=z.dtype,
     ).to(z.device)
+    given = layer.read(z, around)
     objective = _objective(options, z, labels, found)
-
-    def loss(weights: attention.Weights, batch: Tensor) -> Tensor:
-        return objective(layer.attend(weights, z, batch, around), batch)
-
     stepper = update.Stepper(
         layer.weights,
-        lambda weights: layer.full(weights, z, around),
-        loss,
+        lambda weights: layer.full(weights, given),
+        lambda weights, batch: layer.attend(weights, given, batch),
+        lambda moved, batch: objective(z[batch] + moved, batch),
         eta=options.eta,
         alpha=options.alpha,
         unit=options.alpha_unit,
@@ -95,15 +93,17 @@ def train_layer(
     )
     draw = seeding.generator(options.random_state, "batch", index)
     size = min(options.batch_size, found.nodes.numel())
+    batch = found.nodes
     for iteration in range(options.n_iter):
-        order = torch.randperm(found.nodes.numel(), generator=draw)[:size].sort().values
-        result = stepper.step(found.nodes[order.to(z.device)])
-        row = {"layer": index + 1, "iteration": iteration, **asdict(result)}
-        report(row)
-        if not result.accepted and size == found.nodes.numel():
+        if size < found.nodes.numel():
+            drawn = torch.randperm(found.nodes.numel(), generator=draw)[:size].sort().values
+            batch = found.nodes[drawn.to(z.device)]
+        result = stepper.step(batch)
+        report({"layer": index + 1, "iteration": iteration, **vars(result)})
+        if not result.accepted and batch is found.nodes:
             break  # the same batch at the same weights would be refused again for ever
     layer.load(stepper.weights)
-    return layer.requires_grad_(False), stepper.output.detach()
+    return layer.requires_grad_(False), z + stepper.output.detach()
 
 
 def _objective(

@@ -15,6 +15,9 @@ Scope = Literal["views", "neighbors", "nodes", "self"]
 Init = Literal["identity", "random"]
 Weights = tuple[Tensor, ...]
 
+#: Nodes a pass works on at a time: what it writes stays in the cache.
+CHUNK = 8192
+
 
 class Neighborhoods(NamedTuple):
     """Graph neighbours and the node itself, in CSR form: `source[start[i]:start[i + 1]]` for node i."""
@@ -36,6 +39,27 @@ class Neighborhoods(NamedTuple):
         target = torch.repeat_interleave(torch.arange(rows.numel(), device=rows.device), degree)
         first = torch.repeat_interleave(self.start[rows] - (degree.cumsum(0) - degree), degree)
         return target, self.source[first + torch.arange(target.numel(), device=rows.device)]
+
+
+class Inputs(NamedTuple):
+    """A layer's constant input, laid out once for the passes of every iteration.
+
+    Attributes:
+        z: Embeddings `[N, D]`.
+        tokens: The parts of each embedding `[V, D / V, N]`. Nodes come last: a weight a node then
+            scales whole rows of memory.
+        gaps: `tokens` of all views but the last, minus the last `[V - 1, D / V, N]`.
+        neighbors: Who attends to whom, for the scope `neighbors`.
+    """
+
+    z: Tensor
+    tokens: Tensor
+    gaps: Tensor
+    neighbors: Neighborhoods | None
+
+    def rows(self, nodes: Tensor) -> Inputs:
+        """The inputs of some nodes, for scopes that do not mix nodes."""
+        return Inputs(self.z[nodes], self.tokens[..., nodes], self.gaps[..., nodes], None)
 
 
 class BoundaryAttention(nn.Module):
@@ -96,52 +120,83 @@ class BoundaryAttention(nn.Module):
             parameter.data.copy_(weight)
 
     def forward(self, z: Tensor, neighbors: Neighborhoods | None = None) -> Tensor:
-        """All nodes, in blocks where the scope mixes nodes: `[N, D]` to `[N, D]`."""
-        return self.full(self.weights, z, neighbors)
+        """All nodes: `[N, D]` to `[N, D]`."""
+        return z + self.full(self.weights, self.read(z, neighbors))
 
-    def full(self, weights: Weights, z: Tensor, neighbors: Neighborhoods | None = None) -> Tensor:
-        """The layer with other weights than its own, on all nodes, with bounded memory."""
-        n = z.shape[0]
-        if self.scope in ("self", "views") or n == 0:
-            return self.attend(weights, z)
-        keys = n if neighbors is None else max(1, neighbors.source.numel() // n * z.shape[1])
+    def read(self, z: Tensor, neighbors: Neighborhoods | None = None) -> Inputs:
+        """Lay out embeddings `[N, D]` for `full` and `attend`."""
+        if self.scope == "neighbors" and neighbors is None:
+            raise InputError("The scope 'neighbors' needs the graph: give edge_index.")
+        if self.scope in ("nodes", "neighbors"):
+            return Inputs(z, z, z, neighbors)
+        tokens = z.reshape(-1, self.n_views, self.width).permute(1, 2, 0).contiguous()
+        return Inputs(z, tokens, tokens[:-1] - tokens[-1], None)
+
+    def full(self, weights: Weights, inputs: Inputs) -> Tensor:
+        """A(Z) - Z for all nodes `[N, D]`, in blocks: memory stays bounded, and small enough to be reused."""
+        n = inputs.z.shape[0]
+        if self.scope in ("self", "views"):
+            starts = range(0, max(n, 1), CHUNK)
+            parts = [self._over_views(weights, self._slice(inputs, start)) for start in starts]
+            return parts[0] if len(parts) == 1 else torch.cat([part.T for part in parts], dim=1).T
+        keys = n if inputs.neighbors is None else max(1, inputs.neighbors.source.numel() // n * inputs.z.shape[1])
         step = max(1, BLOCK // (keys * self.n_heads))
-        nodes = torch.arange(n, device=z.device)
-        return torch.cat([self.attend(weights, z, part, neighbors) for part in nodes.split(step)])
+        nodes = torch.arange(n, device=inputs.z.device)
+        return torch.cat([self.attend(weights, inputs, part) for part in nodes.split(step)])
 
-    def attend(
-        self, weights: Weights, z: Tensor, rows: Tensor | None = None, neighbors: Neighborhoods | None = None
-    ) -> Tensor:
-        """The layer with `weights` for the nodes `rows` `[R]` of `z`, `[R, D]`; all nodes by default."""
-        if rows is None:
-            rows = torch.arange(z.shape[0], device=z.device)
-            own = z
-        else:
-            own = z[rows]
+    def attend(self, weights: Weights, inputs: Inputs, rows: Tensor) -> Tensor:
+        """A(Z) - Z for the nodes `rows` `[R]` of the inputs, `[R, D]`."""
+        if self.scope in ("self", "views"):
+            return self._over_views(weights, inputs.rows(rows))
         *projections, out = weights
-        if self.scope == "self":
-            mixed = own @ projections[0]
-        elif self.scope == "views":
-            mixed = self._over_views(projections, own)
-        elif self.scope == "nodes":
-            mixed = self._over_nodes(projections, own, z)
+        own = inputs.z[rows]
+        if inputs.neighbors is None:
+            return self._over_nodes(projections, own, inputs.z) @ out
+        return self._over_neighbors(projections, own, inputs.z, inputs.neighbors.edges(rows)) @ out
+
+    @staticmethod
+    def _slice(inputs: Inputs, start: int) -> Inputs:
+        part = slice(start, start + CHUNK)
+        return Inputs(inputs.z[part], inputs.tokens[..., part], inputs.gaps[..., part], None)
+
+    def _over_views(self, weights: Weights, inputs: Inputs) -> Tensor:
+        """Attention over each node's own views, `[N, D]` (nodes last in memory).
+
+        A softmax does not change when the last view's score is taken off all scores, and its weights
+        sum to one: so only the gaps to the last view need weights. W_Q W_K^T and W_V W_out are
+        multiplied first, because they are small and the nodes are many.
+        """
+        *projections, out = weights
+        tokens, gaps = inputs.tokens, inputs.gaps
+        values = self._compose(projections[-1], out.T)
+        if self.n_views == 1:
+            moved = sum(value.T @ tokens for value in values)
         else:
-            if neighbors is None:
-                raise InputError("The scope 'neighbors' needs the graph: give edge_index.")
-            mixed = self._over_neighbors(projections, own, z, neighbors.edges(rows))
-        return own + (mixed @ out).reshape(own.shape)
+            scores = self._compose(projections[0], projections[1]) / math.sqrt(self.head_width)
+            moved = sum(
+                value.T @ self._mix(score.T @ tokens, tokens, gaps) for score, value in zip(scores, values, strict=True)
+            )
+        return torch.as_tensor(moved).flatten(0, 1).T
+
+    def _compose(self, left: Tensor, right: Tensor) -> Tensor:
+        """left_a right_a^T of each head a, `[heads, width, width]`."""
+        return self._heads(left).transpose(0, 1) @ self._heads(right).permute(1, 2, 0)
+
+    @staticmethod
+    def _mix(query: Tensor, tokens: Tensor, gaps: Tensor) -> Tensor:
+        """Each view's weighted mean of all views `[V, width, N]`."""
+        score = (query[:, None] * gaps).sum(2)
+        if gaps.shape[0] == 1:
+            weight = score.sigmoid()
+        else:
+            weight = torch.cat([score, torch.zeros_like(score[:, :1])], dim=1).softmax(dim=1)
+        mixed = tokens[-1]
+        for view, gap in enumerate(gaps):
+            mixed = torch.addcmul(mixed, weight[:, view, None], gap)
+        return mixed
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:-1], self.n_heads, self.head_width)
-
-    def _over_views(self, projections: list[Tensor], own: Tensor) -> Tensor:
-        tokens = own.view(-1, self.n_views, self.width)
-        joint = tokens @ torch.cat(projections, dim=1)
-        query, key, value = (self._heads(part) for part in joint.chunk(3, dim=-1))
-        # V x V scores a node with V at most a handful: sums beat a batch of tiny matrix products
-        score = (query[:, :, None] * key[:, None]).sum(-1) / math.sqrt(self.head_width)
-        weight = score.softmax(dim=2)
-        return (weight[..., None] * value[:, None]).sum(2).flatten(2)
 
     def _over_nodes(self, projections: list[Tensor], own: Tensor, z: Tensor) -> Tensor:
         query = self._heads(own @ projections[0])

@@ -51,8 +51,8 @@ def rival_radius(squared: Tensor, y: Tensor, present: Tensor) -> Tensor:
 
 
 def _root(squared: Tensor) -> Tensor:
-    """Square root with slope 0 instead of infinity at 0."""
-    return torch.where(squared > 0, squared, 1.0).sqrt() * (squared > 0)
+    """Square root whose slope at 0 is 0, not infinite."""
+    return squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()
 
 
 def class_scatter(z: Tensor, mean: Tensor) -> Tensor:

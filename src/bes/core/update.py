@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -16,9 +17,6 @@ Weights = tuple[Tensor, ...]
 #: How often a step that does not lower the loss is halved before it is dropped.
 HALVINGS = 4
 
-#: A displacement below this many rounding errors is not a measurement.
-RESOLUTION = 100
-
 
 def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
     """Eq. 11: theta' = theta - eta grad L.
@@ -30,8 +28,7 @@ def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
 
 def displacement(after: Tensor, before: Tensor) -> Tensor:
     """Eq. 12: sum over all nodes of how far each moves, a scalar; inputs `[N, D]`."""
-    moved: Tensor = (after - before).norm(dim=1)
-    return moved.sum()
+    return (after - before).square_().sum(1).sqrt_().sum()
 
 
 def adaptive_scale(alpha: float, delta: float, n_nodes: int, unit: AlphaUnit = "node") -> float:
@@ -60,13 +57,14 @@ class StepResult:
 class Stepper:
     """Adaptive updates of one layer's weights.
 
-    The full output of the current weights is kept, so that the displacement of a virtual step costs
-    one pass over the nodes and not two.
+    The layer's residual cancels out of Eq. 12, so outputs are taken without it: A(Z) - Z. The output
+    of the accepted weights is kept, so that a displacement costs one pass over the nodes and not two.
 
     Args:
         weights: Initial weights.
         full: From weights to the outputs of all nodes `[N, D]`.
-        loss: From weights and a batch of nodes to the scalar loss.
+        rows: From weights and a batch of nodes to the outputs of those nodes `[B, D]`.
+        loss: From the outputs of a batch, and the batch, to its scalar loss.
         eta: Length of the virtual step; to first order the update does not depend on it.
         tol: A batch whose loss is not above it is separated already, and no step is taken.
     """
@@ -75,7 +73,8 @@ class Stepper:
         self,
         weights: Weights,
         full: Callable[[Weights], Tensor],
-        loss: Callable[[Weights, Tensor], Tensor],
+        rows: Callable[[Weights, Tensor], Tensor],
+        loss: Callable[[Tensor, Tensor], Tensor],
         *,
         eta: float,
         alpha: float,
@@ -85,13 +84,10 @@ class Stepper:
         tol: float = 0.0,
     ) -> None:
         self.weights = tuple(w.detach().clone() for w in weights)
-        self.full = full
-        self.loss = loss
+        self.full, self.rows, self.loss = full, rows, loss
         self.eta, self.alpha, self.unit, self.tol = eta, alpha, unit, tol
         with torch.no_grad():
             self.output = full(self.weights)
-            rounding = torch.finfo(self.output.dtype).eps * self.output.norm(dim=1).sum().item()
-        self._resolution = RESOLUTION * rounding
         self._adam: torch.optim.Adam | None = None
         if update == "official":
             for weight in self.weights:
@@ -101,54 +97,58 @@ class Stepper:
     def step(self, batch: Tensor) -> StepResult:
         """One iteration on the boundary nodes `batch`."""
         leaves = tuple(w.detach().requires_grad_() for w in self.weights)
-        value = self.loss(leaves, batch)
+        value = self.loss(self.rows(leaves, batch), batch)
         before = value.item()
         if self._adam is None and before <= self.tol:
             return StepResult(before, before, 0.0, 0.0, 0, False)
         gradients = torch.autograd.grad(value, leaves)
         with torch.no_grad():
-            delta = self._displacement(gradients)
             if self._adam is not None:
-                return self._hand_to_adam(self._adam, gradients, batch, before, delta)
-            if delta < self._resolution:
-                gradients = self._lengthen(gradients)
-                delta = self._displacement(gradients)
-            return self._descend(gradients, batch, before, delta)
+                return self._hand_to_adam(self._adam, gradients, batch, before)
+            return self._descend(self._measurable(gradients), batch, before)
 
-    def _displacement(self, gradients: Weights) -> float:
-        return displacement(self.full(virtual_step(self.weights, gradients, self.eta)), self.output).item()
+    def _measurable(self, gradients: Weights) -> Weights:
+        """The same direction, lengthened if rounding would swallow its virtual step.
 
-    def _lengthen(self, gradients: Weights) -> Weights:
-        """The same direction, long enough to measure: Eq. 13 does not depend on the length of the gradient."""
-        length = sum(g.square().sum().item() for g in gradients) ** 0.5
-        size = sum(w.square().sum().item() for w in self.weights) ** 0.5
-        factor = 0.01 * size / (self.eta * length) if length > 0 else 0.0
-        return tuple(g * factor for g in gradients)
+        Eq. 13 does not depend on the length of the gradient, so that nothing else changes.
+        """
+        length = _norm(gradients) * self.eta
+        size = _norm(self.weights)
+        if length == 0 or length > size * torch.finfo(self.output.dtype).eps ** 0.5:
+            return gradients
+        return tuple(g * (0.01 * size / length) for g in gradients)
 
-    def _scale(self, delta: float) -> float:
-        return adaptive_scale(self.alpha, delta, self.output.shape[0], self.unit)
+    def _scale(self, gradients: Weights) -> tuple[float, float]:
+        """Delta and alpha / Delta."""
+        moved = self.full(virtual_step(self.weights, gradients, self.eta))
+        delta = displacement(moved, self.output).item()
+        return delta, adaptive_scale(self.alpha, delta, self.output.shape[0], self.unit)
 
-    def _descend(self, gradients: Weights, batch: Tensor, before: float, delta: float) -> StepResult:
+    def _descend(self, gradients: Weights, batch: Tensor, before: float) -> StepResult:
         """Eq. 13, kept only if the batch's loss falls; otherwise half as far."""
-        after, scale = before, self._scale(delta)
+        delta, scale = self._scale(gradients)
+        after = before
         for halvings in range(HALVINGS + 1):
             if scale == 0:
                 break
             trial = virtual_step(self.weights, gradients, scale * self.eta)
-            after = self.loss(trial, batch).item()
+            output = self.full(trial)  # kept if the step is, and it mostly is
+            after = self.loss(output[batch], batch).item()
             if after < before:
-                self.weights, self.output = trial, self.full(trial)
+                self.weights, self.output = trial, output
                 return StepResult(before, after, delta, scale, halvings, True)
             scale /= 2
         return StepResult(before, after, delta, 0.0, HALVINGS, False)
 
-    def _hand_to_adam(
-        self, adam: torch.optim.Adam, gradients: Weights, batch: Tensor, before: float, delta: float
-    ) -> StepResult:
+    def _hand_to_adam(self, adam: torch.optim.Adam, gradients: Weights, batch: Tensor, before: float) -> StepResult:
         """The official code: the scaled gradient goes through Adam, which cancels the scale again."""
-        scale = self._scale(delta)
+        delta, scale = self._scale(gradients)
         for weight, gradient in zip(self.weights, gradients, strict=True):
             weight.grad = gradient * scale
         adam.step()
         self.output = self.full(self.weights)
-        return StepResult(before, self.loss(self.weights, batch).item(), delta, scale, 0, True)
+        return StepResult(before, self.loss(self.output[batch], batch).item(), delta, scale, 0, True)
+
+
+def _norm(weights: Weights) -> float:
+    return math.sqrt(sum(w.square().sum().item() for w in weights))
