@@ -45,9 +45,10 @@ def test_rows_and_blocks_give_what_the_whole_gives(scope, n_views, monkeypatch):
     around = Neighborhoods.of(edges, 30) if scope == "neighbors" else None
     whole = layer(z, around)
     rows = torch.tensor([29, 3, 17, 3])
-    torch.testing.assert_close(z[rows] + layer.attend(layer.weights, layer.read(z, around), rows), whole[rows])
+    torch.testing.assert_close(
+        z[rows] + layer.attend(layer.weights, layer.select(layer.read(z, around), rows)), whole[rows]
+    )
     monkeypatch.setattr(attention, "BLOCK", 64)
-    monkeypatch.setattr(attention, "CHUNK", 7)
     torch.testing.assert_close(layer(z, around), whole)
 
 
@@ -69,6 +70,26 @@ def test_gradients_reach_every_weight(scope, n_views):
     around = Neighborhoods.of(edges, z.shape[0]) if scope == "neighbors" else None
     layer(z, around).pow(3).sum().backward()
     assert all(weight.grad.abs().max() > 0 for weight in layer.weights)
+
+
+@pytest.mark.parametrize("n_heads", [1, 2])
+@pytest.mark.parametrize(("scope", "n_views"), SCOPES)
+def test_the_gradient_by_the_weights_is_autograds(scope, n_views, n_heads):
+    layer, z, edges = make(scope, n_views, n_heads)
+    around = Neighborhoods.of(edges, z.shape[0]) if scope == "neighbors" else None
+    rows = torch.tensor([2, 5, 7])
+    target = torch.randn(3, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    loss = (layer(z, around)[rows] - z[rows] - target).pow(3).sum()
+    expected = torch.autograd.grad(loss, layer.weights)
+    weights = tuple(w.detach() for w in layer.weights)
+    value, found = layer.gradient(
+        weights,
+        layer.select(layer.read(z, around), rows),
+        lambda moved: ((moved - target).pow(3).sum(), 3 * (moved - target).square()),
+    )
+    torch.testing.assert_close(value, loss.detach())
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_one_view_is_the_affine_map_of_the_official_code():

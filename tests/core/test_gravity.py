@@ -5,7 +5,7 @@ from oracles import gaussians as gaussian_oracle
 from oracles import gravity as oracle
 from oracles import similarity as similarity_oracle
 
-from bes.core import gravity
+from bes.core import gravity, similarity
 
 DENOMINATORS = ["with_positive", "negatives_only"]
 
@@ -23,13 +23,29 @@ def test_center_loss_equals_the_loop(case, hinge, tau, denominator):
         torch.as_tensor(case.z),
         torch.as_tensor(case.y),
         torch.as_tensor(mu),
-        torch.tensor([c in present for c in range(case.n_classes)]),
+        similarity.excluded(torch.as_tensor(case.y), torch.tensor([c in present for c in range(case.n_classes)])),
         None if radii is None else torch.tensor(radii, dtype=torch.float64),
         tau,
         denominator,
     )
     expected = oracle.center_loss(case.z, case.y, mu, present, radii, tau, denominator)
     assert found.item() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("denominator", DENOMINATORS)
+@pytest.mark.parametrize("hinge", ["region", "rival"])
+@pytest.mark.parametrize("scale", [1.0, 0.05, 1e4])
+def test_the_gradient_in_closed_form_is_autograds(case, hinge, denominator, scale):
+    z = (torch.as_tensor(case.z) * scale + 0.01 * scale).requires_grad_()
+    y = torch.as_tensor(case.y)
+    mu = torch.as_tensor(gaussian_oracle.means(case.z * scale, case.y, case.n_classes))
+    excluded = similarity.excluded(y, torch.tensor([c in case.y for c in range(case.n_classes)]))
+    radius = torch.full((case.n_classes,), 0.3 * scale, dtype=torch.float64) if hinge == "region" else None
+    loss = gravity.center_loss(z, y, mu, excluded, radius, 1.7, denominator)
+    (expected,) = torch.autograd.grad(loss, z)
+    value, pull = gravity.center_pull(z.detach(), y, mu, excluded, radius, 1.7, denominator)
+    torch.testing.assert_close(value, loss.detach())
+    torch.testing.assert_close(pull, expected, atol=1e-8 * scale, rtol=1e-5)
 
 
 @pytest.mark.parametrize("denominator", DENOMINATORS)
@@ -49,13 +65,13 @@ def test_float32_is_stable_at_distances_of_1e4(hinge, denominator):
     mu = torch.randn(4, 8, generator=generator) * 1e4
     y = torch.tensor([0, 1, 2, 3])
     z = (mu[[1, 0, 3, 2]] + torch.randn(4, 8, generator=generator) * 10).requires_grad_()
-    present = torch.ones(4, dtype=torch.bool)
+    excluded = similarity.excluded(y, torch.ones(4, dtype=torch.bool))
     radius = torch.zeros(4) if hinge == "region" else None
-    loss = gravity.center_loss(z, y, mu, present, radius, 1.0, denominator)
+    loss = gravity.center_loss(z, y, mu, excluded, radius, 1.0, denominator)
     loss.backward()
     wide = z.detach().double().requires_grad_()
     exact = gravity.center_loss(
-        wide, y, mu.double(), present, None if radius is None else radius.double(), 1.0, denominator
+        wide, y, mu.double(), excluded, None if radius is None else radius.double(), 1.0, denominator
     )
     exact.backward()
     assert torch.isfinite(loss)
@@ -66,7 +82,7 @@ def test_float32_is_stable_at_distances_of_1e4(hinge, denominator):
 def test_gradient_pulls_to_the_own_centre_and_pushes_from_the_rival():
     mu = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
     z = torch.tensor([[0.8, 0.0]], requires_grad=True)
-    gravity.center_loss(z, torch.tensor([0]), mu, torch.ones(2, dtype=torch.bool), torch.zeros(2)).backward()
+    gravity.center_loss(z, torch.tensor([0]), mu, torch.tensor([[True, False]]), torch.zeros(2)).backward()
     assert z.grad[0, 0] > 0  # descending moves z to the left, towards centre 0
     assert z.grad[0, 1] == 0
 
@@ -75,5 +91,5 @@ def test_a_separated_node_keeps_a_small_loss_above_zero():
     """InfoNCE far on the right side: rounding must not turn the loss into 0 or below."""
     mu = torch.tensor([[0.0], [6.0]])
     z = torch.tensor([[0.0]], requires_grad=True)
-    loss = gravity.center_loss(z, torch.tensor([0]), mu, torch.ones(2, dtype=torch.bool), torch.zeros(2))
+    loss = gravity.center_loss(z, torch.tensor([0]), mu, torch.tensor([[True, False]]), torch.zeros(2))
     assert loss.item() == pytest.approx(np.exp(-36.0), rel=1e-3)

@@ -16,9 +16,9 @@ def test_centre_similarities_equal_the_loop(case):
     z, y, mu = torch.as_tensor(case.z), torch.as_tensor(case.y), gaussian_oracle.means(*case)
     present = torch.tensor([c in case.y for c in range(case.n_classes)])
     squared = similarity.center_distances(z, torch.as_tensor(mu))
-    negative = similarity.center_negative(squared, y, present)
+    negative = similarity.center_negative(squared, similarity.excluded(y, present))
     radius = similarity.region_radius(z[::2], torch.as_tensor(mu))
-    rivals = similarity.rival_radius(squared, y, present)
+    rivals = similarity.rival_radius(negative)
     for hinge in (radius[y], rivals):
         positive = similarity.center_positive(squared, y, hinge)
         expected = [oracle.center_positive(case.z[i], mu[b], hinge[i].item()) for i, b in enumerate(case.y)]
@@ -56,6 +56,7 @@ def test_the_gradient_at_a_centre_is_finite():
     z = mean[:1].clone().requires_grad_()
     squared = similarity.center_distances(z, mean)
     y = torch.tensor([0])
-    hinge = similarity.rival_radius(squared, y, torch.tensor([True, True]))
+    excluded = similarity.excluded(y, torch.tensor([True, True]))
+    hinge = similarity.rival_radius(similarity.center_negative(squared, excluded))
     similarity.center_positive(squared, y, hinge * 0).sum().backward()
     assert torch.isfinite(z.grad).all()

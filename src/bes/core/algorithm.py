@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from bes import seeding
-from bes.core import attention, boundary, gaussians, gravity, similarity, update
+from bes.core import attention, boundary, gaussians, similarity, update
+from bes.core.objective import CenterObjective, Objective, PairwiseObjective
 from bes.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,13 +77,9 @@ def train_layer(
         generator=seeding.generator(options.random_state, "init", index),
         dtype=z.dtype,
     ).to(z.device)
-    given = layer.read(z, around)
-    objective = _objective(options, z, labels, found)
     stepper = update.Stepper(
+        LayerProblem(layer, z, around, _objective(options, z, labels, found)),
         layer.weights,
-        lambda weights: layer.full(weights, given),
-        lambda weights, batch: layer.attend(weights, given, batch),
-        lambda moved, batch: objective(z[batch] + moved, batch),
         eta=options.eta,
         alpha=options.alpha,
         unit=options.alpha_unit,
@@ -106,18 +103,39 @@ def train_layer(
     return layer.requires_grad_(False), z + stepper.output.detach()
 
 
-def _objective(
-    options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary
-) -> Callable[[Tensor, Tensor], Tensor]:
+class LayerProblem:
+    """One layer's training as `Stepper` sees it: outputs, loss and gradient as functions of the weights."""
+
+    def __init__(
+        self,
+        layer: attention.BoundaryAttention,
+        z: Tensor,
+        around: attention.Neighborhoods | None,
+        objective: Objective,
+    ) -> None:
+        self.layer, self.z, self.objective = layer, z, objective
+        self.inputs = layer.read(z, around)
+        self._batch: Tensor | None = None
+
+    def full(self, weights: attention.Weights) -> Tensor:
+        return self.layer.full(weights, self.inputs)
+
+    def loss(self, moved: Tensor, batch: Tensor) -> Tensor:
+        return self.objective.loss(self.z[batch] + moved, batch)
+
+    def gradient(self, weights: attention.Weights, batch: Tensor) -> tuple[float, attention.Weights]:
+        if batch is not self._batch:
+            self._batch, self._rows, self._z = batch, self.layer.select(self.inputs, batch), self.z[batch]
+        value, gradients = self.layer.gradient(
+            weights, self._rows, lambda moved: self.objective.pull(self._z + moved, batch)
+        )
+        return value.item(), gradients
+
+
+def _objective(options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary) -> Objective:
     """The gravity loss of shaped boundary nodes; centres and other nodes stay where they were."""
     if options.objective == "pairwise":
-        known = (labels >= 0).nonzero().flatten()
-        others, y_others = z[known], labels[known]
-        return lambda shaped, batch: gravity.pairwise_loss(
-            shaped, labels[batch], torch.searchsorted(known, batch), others, y_others, options.tau, options.denominator
-        )
+        return PairwiseObjective(labels, z, options.tau, options.denominator)
     means, present = found.sums.means.to(z), found.sums.present
     radius = similarity.region_radius(z[found.region], means) if options.hinge == "region" else None
-    return lambda shaped, batch: gravity.center_loss(
-        shaped, labels[batch], means, present, radius, options.tau, options.denominator
-    )
+    return CenterObjective(labels, means, present, radius, options.tau, options.denominator)

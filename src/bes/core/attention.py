@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from bes.core import views
 from bes.core.neighbors import BLOCK
 from bes.errors import InputError
 
 Scope = Literal["views", "neighbors", "nodes", "self"]
 Init = Literal["identity", "random"]
 Weights = tuple[Tensor, ...]
-
-#: Nodes a pass works on at a time: what it writes stays in the cache.
-CHUNK = 8192
 
 
 class Neighborhoods(NamedTuple):
@@ -47,19 +46,17 @@ class Inputs(NamedTuple):
     Attributes:
         z: Embeddings `[N, D]`.
         tokens: The parts of each embedding `[V, D / V, N]`. Nodes come last: a weight a node then
-            scales whole rows of memory.
-        gaps: `tokens` of all views but the last, minus the last `[V - 1, D / V, N]`.
+            scales whole rows of memory. Empty where the scope mixes nodes.
+        gaps: `tokens` of all views but the last, minus the last `[D / V, V - 1, N]`.
         neighbors: Who attends to whom, for the scope `neighbors`.
+        rows: Whose outputs are wanted, where the scope mixes nodes; None for all.
     """
 
     z: Tensor
     tokens: Tensor
     gaps: Tensor
-    neighbors: Neighborhoods | None
-
-    def rows(self, nodes: Tensor) -> Inputs:
-        """The inputs of some nodes, for scopes that do not mix nodes."""
-        return Inputs(self.z[nodes], self.tokens[..., nodes], self.gaps[..., nodes], None)
+    neighbors: Neighborhoods | None = None
+    rows: Tensor | None = None
 
 
 class BoundaryAttention(nn.Module):
@@ -124,76 +121,77 @@ class BoundaryAttention(nn.Module):
         return z + self.full(self.weights, self.read(z, neighbors))
 
     def read(self, z: Tensor, neighbors: Neighborhoods | None = None) -> Inputs:
-        """Lay out embeddings `[N, D]` for `full` and `attend`."""
-        if self.scope == "neighbors" and neighbors is None:
-            raise InputError("The scope 'neighbors' needs the graph: give edge_index.")
-        if self.scope in ("nodes", "neighbors"):
-            return Inputs(z, z, z, neighbors)
+        """Lay out embeddings `[N, D]`."""
+        if self.mixes_nodes:
+            if self.scope == "neighbors" and neighbors is None:
+                raise InputError("The scope 'neighbors' needs the graph: give edge_index.")
+            return Inputs(z, z[:0], z[:0], neighbors)
         tokens = z.reshape(-1, self.n_views, self.width).permute(1, 2, 0).contiguous()
-        return Inputs(z, tokens, tokens[:-1] - tokens[-1], None)
+        gaps = (tokens[:-1] - tokens[-1]).transpose(0, 1).contiguous()
+        return Inputs(z, tokens, gaps)
+
+    def select(self, inputs: Inputs, rows: Tensor) -> Inputs:
+        """The inputs with which `attend` gives the outputs of the nodes `rows` `[R]` alone."""
+        if self.mixes_nodes:
+            return inputs._replace(rows=rows)
+        return Inputs(inputs.z[rows], inputs.tokens[..., rows], inputs.gaps[..., rows])
 
     def full(self, weights: Weights, inputs: Inputs) -> Tensor:
-        """A(Z) - Z for all nodes `[N, D]`, in blocks: memory stays bounded, and small enough to be reused."""
+        """A(Z) - Z for all nodes `[N, D]`; in blocks where the scope mixes nodes."""
+        if not self.mixes_nodes:
+            return self.attend(weights, inputs)
         n = inputs.z.shape[0]
-        if self.scope in ("self", "views"):
-            starts = range(0, max(n, 1), CHUNK)
-            parts = [self._over_views(weights, self._slice(inputs, start)) for start in starts]
-            return parts[0] if len(parts) == 1 else torch.cat([part.T for part in parts], dim=1).T
         keys = n if inputs.neighbors is None else max(1, inputs.neighbors.source.numel() // n * inputs.z.shape[1])
         step = max(1, BLOCK // (keys * self.n_heads))
         nodes = torch.arange(n, device=inputs.z.device)
-        return torch.cat([self.attend(weights, inputs, part) for part in nodes.split(step)])
+        return torch.cat([self.attend(weights, self.select(inputs, part)) for part in nodes.split(step)])
 
-    def attend(self, weights: Weights, inputs: Inputs, rows: Tensor) -> Tensor:
-        """A(Z) - Z for the nodes `rows` `[R]` of the inputs, `[R, D]`."""
-        if self.scope in ("self", "views"):
-            return self._over_views(weights, inputs.rows(rows))
+    def attend(self, weights: Weights, inputs: Inputs) -> Tensor:
+        """A(Z) - Z for the nodes of `inputs`, `[R, D]`."""
+        if not self.mixes_nodes:
+            return self._over_views(weights, inputs)[0]
         *projections, out = weights
+        rows = torch.arange(inputs.z.shape[0], device=inputs.z.device) if inputs.rows is None else inputs.rows
         own = inputs.z[rows]
         if inputs.neighbors is None:
             return self._over_nodes(projections, own, inputs.z) @ out
         return self._over_neighbors(projections, own, inputs.z, inputs.neighbors.edges(rows)) @ out
 
-    @staticmethod
-    def _slice(inputs: Inputs, start: int) -> Inputs:
-        part = slice(start, start + CHUNK)
-        return Inputs(inputs.z[part], inputs.tokens[..., part], inputs.gaps[..., part], None)
+    def gradient(
+        self, weights: Weights, inputs: Inputs, pull: Callable[[Tensor], tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Weights]:
+        """A loss of the outputs of `inputs`, and its gradient by the weights.
 
-    def _over_views(self, weights: Weights, inputs: Inputs) -> Tensor:
-        """Attention over each node's own views, `[N, D]` (nodes last in memory).
-
-        A softmax does not change when the last view's score is taken off all scores, and its weights
-        sum to one: so only the gaps to the last view need weights. W_Q W_K^T and W_V W_out are
-        multiplied first, because they are small and the nodes are many.
+        Args:
+            pull: From the outputs `[R, D]` to the loss and its gradient by them.
         """
+        if not self.mixes_nodes:
+            moved, tapes = self._over_views(weights, inputs)
+            value, force = pull(moved)
+            force = force.T.reshape(self.n_views, self.width, -1)
+            parts = [views.pull_back(tape, inputs.tokens, inputs.gaps, force) for tape in tapes]
+            *projections, out = zip(*parts, strict=True)
+            return value, (*(torch.cat(same, dim=1) for same in projections), torch.cat(out))
+        with torch.enable_grad():
+            leaves = tuple(w.detach().requires_grad_() for w in weights)
+            moved = self.attend(leaves, inputs)
+        value, force = pull(moved.detach())
+        return value, torch.autograd.grad(moved, leaves, force)
+
+    def _over_views(self, weights: Weights, inputs: Inputs) -> tuple[Tensor, list[views.Tape]]:
+        """The heads' sum `[N, D]`, nodes last in memory, and their tapes."""
         *projections, out = weights
-        tokens, gaps = inputs.tokens, inputs.gaps
-        values = self._compose(projections[-1], out.T)
+        split: list[Any] = [weight.split(self.head_width, 1) for weight in projections]
         if self.n_views == 1:
-            moved = sum(value.T @ tokens for value in values)
-        else:
-            scores = self._compose(projections[0], projections[1]) / math.sqrt(self.head_width)
-            moved = sum(
-                value.T @ self._mix(score.T @ tokens, tokens, gaps) for score, value in zip(scores, values, strict=True)
-            )
-        return torch.as_tensor(moved).flatten(0, 1).T
+            split = [(None,) * self.n_heads, (None,) * self.n_heads, *split]
+        heads = [views.Head(*parts) for parts in zip(*split, out.split(self.head_width), strict=True)]
+        results = [views.attend(head, inputs.tokens, inputs.gaps) for head in heads]
+        moved = results[0][0] if len(results) == 1 else torch.stack([part for part, _ in results]).sum(0)
+        return moved.flatten(0, 1).T, [tape for _, tape in results]
 
-    def _compose(self, left: Tensor, right: Tensor) -> Tensor:
-        """left_a right_a^T of each head a, `[heads, width, width]`."""
-        return self._heads(left).transpose(0, 1) @ self._heads(right).permute(1, 2, 0)
-
-    @staticmethod
-    def _mix(query: Tensor, tokens: Tensor, gaps: Tensor) -> Tensor:
-        """Each view's weighted mean of all views `[V, width, N]`."""
-        score = (query[:, None] * gaps).sum(2)
-        if gaps.shape[0] == 1:
-            weight = score.sigmoid()
-        else:
-            weight = torch.cat([score, torch.zeros_like(score[:, :1])], dim=1).softmax(dim=1)
-        mixed = tokens[-1]
-        for view, gap in enumerate(gaps):
-            mixed = torch.addcmul(mixed, weight[:, view, None], gap)
-        return mixed
+    @property
+    def mixes_nodes(self) -> bool:
+        return self.scope in ("nodes", "neighbors")
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[:-1], self.n_heads, self.head_width)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-#: Distances held at a time: 16 M floats, 64 MiB.
-BLOCK = 1 << 24
+#: Numbers that a blocked computation holds at a time: 4 M floats, 16 MiB.
+BLOCK = 1 << 22
 
 
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
@@ -15,11 +15,15 @@ def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     Both sides are centred first, which is what keeps the product's cancellation small. The centre
     is rounded to a power of two below the spread, so that whole numbers stay whole and ties stay ties.
     """
-    grid = torch.exp2(torch.floor(torch.log2(b.std(0, correction=0).clamp(min=1e-30))))
-    centre = torch.round(b.mean(0) / grid) * grid
+    centre = _centre(b)
     a, b = a - centre, b - centre
     squares = (a * a).sum(1)[:, None] + (b * b).sum(1)
     return (squares - 2 * (a @ b.T)).clamp(min=0)
+
+
+def _centre(z: Tensor) -> Tensor:
+    grid = torch.exp2(torch.floor(torch.log2(z.std(0, correction=0).clamp(min=1e-30))))
+    return torch.round(z.mean(0) / grid) * grid
 
 
 def nearest(query: Tensor, z: Tensor, k: int) -> Tensor:
@@ -37,10 +41,13 @@ def nearest(query: Tensor, z: Tensor, k: int) -> Tensor:
     found = torch.empty(query.numel(), k, dtype=torch.long, device=z.device)
     if k == 0:
         return found
+    z = z - _centre(z)
+    squares = (z * z).sum(1)
     step = max(1, BLOCK // n)
     for start in range(0, query.numel(), step):
         rows = query[start : start + step]
-        distance = squared_distances(z[rows], z)
+        # ||a||^2 is the same along a row, and so does not change who is near
+        distance = torch.addmm(squares, z[rows], z.T, alpha=-2)
         distance.scatter_(1, rows[:, None], float("inf"))
         found[start : start + step] = smallest(distance, k)
     return found
@@ -48,10 +55,20 @@ def nearest(query: Tensor, z: Tensor, k: int) -> Tensor:
 
 def smallest(distance: Tensor, k: int) -> Tensor:
     """Columns of the `k` smallest entries of each row `[Q, k]`, nearest first, ties by column."""
-    limit = distance.topk(k, dim=1, largest=False).values[:, -1:]
+    value, column = distance.topk(min(k + 1, distance.shape[1]), dim=1, largest=False)
+    if value.shape[1] > k:
+        tied = (value[:, k - 1] == value[:, k]).nonzero().flatten()
+        value, column = value[:, :k], column[:, :k].clone()
+        if tied.numel():  # which of the equally distant ones topk takes is not defined
+            column[tied] = _smallest_with_ties(distance[tied], value[tied, -1:], k)
+    column = column.sort(dim=1).values
+    order = distance.gather(1, column).sort(dim=1, stable=True).indices
+    return column.gather(1, order)
+
+
+def _smallest_with_ties(distance: Tensor, limit: Tensor, k: int) -> Tensor:
+    """All columns below the `limit` of each row, and of those at it the first ones, `[Q, k]`."""
     closer, equal = distance < limit, distance == limit
     open_places = k - closer.sum(1, keepdim=True)
     taken = closer | (equal & (equal.cumsum(1) <= open_places))
-    column = taken.nonzero()[:, 1].reshape(-1, k)
-    order = distance.gather(1, column).sort(dim=1, stable=True).indices
-    return column.gather(1, order)
+    return taken.nonzero()[:, 1].reshape(-1, k)

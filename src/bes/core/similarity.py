@@ -31,13 +31,17 @@ def center_positive(squared: Tensor, y: Tensor, radius: Tensor) -> Tensor:
         radius: The hinge r_b of each node `[B]`: see `region_radius` and `rival_radius`.
     """
     own = squared.gather(1, y[:, None]).squeeze(1)
-    return -(_root(own) - radius).clamp(min=0).square()
+    return -(root(own) - radius).clamp(min=0).square()
 
 
-def center_negative(squared: Tensor, y: Tensor, present: Tensor) -> Tensor:
-    """Eq. 10: -||z_b - mu_j||^2 `[B, C]` for the other classes; -inf for the own and for absent ones."""
-    own = torch.nn.functional.one_hot(y, squared.shape[1]).bool()
-    return (-squared).masked_fill(own | ~present, -torch.inf)
+def excluded(y: Tensor, present: Tensor) -> Tensor:
+    """Centres that do not repel: each node's own, and those of absent classes, `[B, C]` bool."""
+    return torch.nn.functional.one_hot(y, present.numel()).bool() | ~present
+
+
+def center_negative(squared: Tensor, excluded: Tensor) -> Tensor:
+    """Eq. 10: -||z_b - mu_j||^2 `[B, C]` for the other classes, -inf for the `excluded` centres."""
+    return (-squared).masked_fill(excluded, -torch.inf)
 
 
 def region_radius(z_region: Tensor, means: Tensor) -> Tensor:
@@ -45,12 +49,12 @@ def region_radius(z_region: Tensor, means: Tensor) -> Tensor:
     return squared_distances(z_region.double(), means.double()).min(0).values.sqrt().to(means)
 
 
-def rival_radius(squared: Tensor, y: Tensor, present: Tensor) -> Tensor:
+def rival_radius(negative: Tensor) -> Tensor:
     """The official code's hinge: the node's own distance to the nearest other centre `[B]`."""
-    return _root((-center_negative(squared, y, present)).min(1).values)
+    return root(-negative.max(1).values)
 
 
-def _root(squared: Tensor) -> Tensor:
+def root(squared: Tensor) -> Tensor:
     """Square root whose slope at 0 is 0, not infinite."""
     return squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()
 

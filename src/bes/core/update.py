@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -23,7 +22,7 @@ def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
 
     The paper prints a plus; since L is a loss, the step that lowers it goes against its gradient.
     """
-    return tuple(w - eta * g for w, g in zip(weights, gradients, strict=True))
+    return tuple(torch._foreach_add(weights, gradients, alpha=-eta))
 
 
 def displacement(after: Tensor, before: Tensor) -> Tensor:
@@ -54,27 +53,39 @@ class StepResult:
     accepted: bool
 
 
+class Problem(Protocol):
+    """What is trained, as functions of the weights. Outputs are A(Z) - Z: the residual cancels out of Eq. 12."""
+
+    def full(self, weights: Weights) -> Tensor:
+        """Outputs of all nodes `[N, D]`."""
+        ...
+
+    def loss(self, moved: Tensor, batch: Tensor) -> Tensor:
+        """Loss of the nodes `batch` at their outputs `[B, D]`."""
+        ...
+
+    def gradient(self, weights: Weights, batch: Tensor) -> tuple[float, Weights]:
+        """Loss of the nodes `batch` and its gradient by the weights."""
+        ...
+
+
 class Stepper:
     """Adaptive updates of one layer's weights.
 
-    The layer's residual cancels out of Eq. 12, so outputs are taken without it: A(Z) - Z. The output
-    of the accepted weights is kept, so that a displacement costs one pass over the nodes and not two.
+    The output of the accepted weights is kept, so that a displacement costs one pass over the nodes
+    and not two.
 
     Args:
+        problem: Outputs, loss and gradient.
         weights: Initial weights.
-        full: From weights to the outputs of all nodes `[N, D]`.
-        rows: From weights and a batch of nodes to the outputs of those nodes `[B, D]`.
-        loss: From the outputs of a batch, and the batch, to its scalar loss.
         eta: Length of the virtual step; to first order the update does not depend on it.
         tol: A batch whose loss is not above it is separated already, and no step is taken.
     """
 
     def __init__(
         self,
+        problem: Problem,
         weights: Weights,
-        full: Callable[[Weights], Tensor],
-        rows: Callable[[Weights, Tensor], Tensor],
-        loss: Callable[[Tensor, Tensor], Tensor],
         *,
         eta: float,
         alpha: float,
@@ -84,10 +95,10 @@ class Stepper:
         tol: float = 0.0,
     ) -> None:
         self.weights = tuple(w.detach().clone() for w in weights)
-        self.full, self.rows, self.loss = full, rows, loss
+        self.problem = problem
         self.eta, self.alpha, self.unit, self.tol = eta, alpha, unit, tol
         with torch.no_grad():
-            self.output = full(self.weights)
+            self.output = problem.full(self.weights)
         self._adam: torch.optim.Adam | None = None
         if update == "official":
             for weight in self.weights:
@@ -96,15 +107,12 @@ class Stepper:
 
     def step(self, batch: Tensor) -> StepResult:
         """One iteration on the boundary nodes `batch`."""
-        leaves = tuple(w.detach().requires_grad_() for w in self.weights)
-        value = self.loss(self.rows(leaves, batch), batch)
-        before = value.item()
-        if self._adam is None and before <= self.tol:
-            return StepResult(before, before, 0.0, 0.0, 0, False)
-        gradients = torch.autograd.grad(value, leaves)
         with torch.no_grad():
+            before, gradients = self.problem.gradient(self.weights, batch)
             if self._adam is not None:
                 return self._hand_to_adam(self._adam, gradients, batch, before)
+            if before <= self.tol:
+                return StepResult(before, before, 0.0, 0.0, 0, False)
             return self._descend(self._measurable(gradients), batch, before)
 
     def _measurable(self, gradients: Weights) -> Weights:
@@ -120,7 +128,7 @@ class Stepper:
 
     def _scale(self, gradients: Weights) -> tuple[float, float]:
         """Delta and alpha / Delta."""
-        moved = self.full(virtual_step(self.weights, gradients, self.eta))
+        moved = self.problem.full(virtual_step(self.weights, gradients, self.eta))
         delta = displacement(moved, self.output).item()
         return delta, adaptive_scale(self.alpha, delta, self.output.shape[0], self.unit)
 
@@ -132,8 +140,8 @@ class Stepper:
             if scale == 0:
                 break
             trial = virtual_step(self.weights, gradients, scale * self.eta)
-            output = self.full(trial)  # kept if the step is, and it mostly is
-            after = self.loss(output[batch], batch).item()
+            output = self.problem.full(trial)  # kept if the step is, and it mostly is
+            after = self.problem.loss(output[batch], batch).item()
             if after < before:
                 self.weights, self.output = trial, output
                 return StepResult(before, after, delta, scale, halvings, True)
@@ -146,9 +154,9 @@ class Stepper:
         for weight, gradient in zip(self.weights, gradients, strict=True):
             weight.grad = gradient * scale
         adam.step()
-        self.output = self.full(self.weights)
-        return StepResult(before, self.loss(self.output[batch], batch).item(), delta, scale, 0, True)
+        self.output = self.problem.full(self.weights)
+        return StepResult(before, self.problem.loss(self.output[batch], batch).item(), delta, scale, 0, True)
 
 
 def _norm(weights: Weights) -> float:
-    return math.sqrt(sum(w.square().sum().item() for w in weights))
+    return math.hypot(*(norm.item() for norm in torch._foreach_norm(weights)))

@@ -143,7 +143,7 @@ def _fetch(info: DatasetInfo) -> Graph:
         graph = download(info)
     except Exception as error:  # PyG and the network fail in many ways, and each means the same to the user
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise _missing(info, f"cannot be downloaded ({reason})") from error
+        raise _missing(info, f"cannot be downloaded ({reason})") from None
     info.check(graph, "the network")
     write_npz(graph, _roots()[-1] / f"{info.name}.npz")
     return graph
