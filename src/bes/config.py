@@ -59,7 +59,7 @@ class ShaperConfig(_Frozen):
     update: Update = "adaptive"
     alpha_unit: AlphaUnit = "node"
     weight_decay: float = Field(5e-4, ge=0)
-    tol: float = Field(1e-6, ge=0)
+    tol: float = Field(0.01, ge=0)
 
 
 class DecoderConfig(_Frozen):

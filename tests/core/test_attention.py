@@ -92,6 +92,19 @@ def test_the_gradient_by_the_weights_is_autograds(scope, n_views, n_heads):
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.parametrize("n_heads", [1, 2])
+@pytest.mark.parametrize(("scope", "n_views"), SCOPES)
+@pytest.mark.parametrize("size", [1.0, 1e-3, 1e-9])
+def test_the_difference_of_two_outputs_is_taken_in_one_pass(scope, n_views, n_heads, size):
+    layer, z, edges = make(scope, n_views, n_heads)
+    around = Neighborhoods.of(edges, z.shape[0]) if scope == "neighbors" else None
+    old = tuple(w.detach() for w in layer.weights)
+    new = tuple(w + size * torch.randn(w.shape, dtype=w.dtype, generator=torch.Generator().manual_seed(5)) for w in old)
+    inputs = layer.read(z, around)
+    expected = layer.full(new, inputs) - layer.full(old, inputs)
+    torch.testing.assert_close(layer.difference(old, new, inputs), expected, atol=1e-14, rtol=1e-5)
+
+
 def test_one_view_is_the_affine_map_of_the_official_code():
     layer, z, _ = make("self", 1, 2)
     torch.testing.assert_close(layer(z), z @ layer.value @ layer.out + z)

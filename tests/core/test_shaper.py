@@ -93,7 +93,7 @@ def test_boundary_nodes_are_pulled_from_the_wrong_side_in_steps_of_alpha(hinge):
     centre = np.repeat([[0, 0, 0], [4, 0, 0], [3, 0, 1.5]], [40, 40, 3], axis=0)
     z = centre + rng.normal(size=(83, 3)) * 0.3
     y = np.repeat([0, 1, 0], [40, 40, 3])
-    fitted = BoundaryShaper(n_layers=1, n_iter=100, delta=50.0, hinge=hinge).fit(z, y)
+    fitted = BoundaryShaper(n_layers=1, n_iter=100, delta=50.0, hinge=hinge, alpha=0.01, tol=0.0).fit(z, y)
     z_hat = fitted.transform(z)
     assert set(range(80, 83)) <= set(fitted.boundary_[0].tolist()), "the strays are boundary nodes"
     mu = gaussian_oracle.means(z, y, 2)
@@ -182,6 +182,20 @@ def test_a_full_batch_that_is_refused_ends_the_layer(blobs):
     fitted = shaper(n_layers=1, n_iter=500, alpha=1e9, denominator="with_positive").fit(z, y)
     assert len(fitted.history_) == 1
     assert not fitted.history_[0]["accepted"]
+
+
+def test_a_batch_that_repeats_gives_what_fresh_gradients_give(blobs, monkeypatch):
+    from bes.core import update
+
+    z, y, _ = blobs
+    ahead = shaper().fit(z, y)
+    plain = update.Stepper.__init__
+    monkeypatch.setattr(
+        update.Stepper, "__init__", lambda self, *args, **options: plain(self, *args, **{**options, "repeats": False})
+    )
+    afresh = shaper().fit(z, y)
+    assert len(ahead.history_) == len(afresh.history_)
+    np.testing.assert_allclose(ahead.transform(z), afresh.transform(z), atol=1e-10)
 
 
 def test_batches_are_drawn_without_repeats(blobs, monkeypatch):

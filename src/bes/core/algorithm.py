@@ -77,8 +77,9 @@ def train_layer(
         generator=seeding.generator(options.random_state, "init", index),
         dtype=z.dtype,
     ).to(z.device)
+    problem = LayerProblem(layer, z, around, _objective(options, z, labels, found))
     stepper = update.Stepper(
-        LayerProblem(layer, z, around, _objective(options, z, labels, found)),
+        problem,
         layer.weights,
         eta=options.eta,
         alpha=options.alpha,
@@ -87,20 +88,22 @@ def train_layer(
         weight_decay=options.weight_decay,
         # without the positive in its denominator the loss has no floor to come close to
         tol=options.tol if options.denominator == "with_positive" else -math.inf,
+        repeats=options.batch_size >= found.nodes.numel(),
     )
     draw = seeding.generator(options.random_state, "batch", index)
     size = min(options.batch_size, found.nodes.numel())
     batch = found.nodes
     for iteration in range(options.n_iter):
         if size < found.nodes.numel():
-            drawn = torch.randperm(found.nodes.numel(), generator=draw)[:size].sort().values
+            drawn = torch.randperm(found.nodes.numel(), generator=draw)[:size]
             batch = found.nodes[drawn.to(z.device)]
         result = stepper.step(batch)
         report({"layer": index + 1, "iteration": iteration, **vars(result)})
         if not result.accepted and batch is found.nodes:
             break  # the same batch at the same weights would be refused again for ever
     layer.load(stepper.weights)
-    return layer.requires_grad_(False), z + stepper.output.detach()
+    layer.requires_grad_(False)
+    return layer, z + layer.full(layer.weights, problem.inputs)
 
 
 class LayerProblem:
@@ -113,23 +116,29 @@ class LayerProblem:
         around: attention.Neighborhoods | None,
         objective: Objective,
     ) -> None:
-        self.layer, self.z, self.objective = layer, z, objective
+        self.layer, self.objective = layer, objective
         self.inputs = layer.read(z, around)
+        self.n_nodes = z.shape[0]
         self._batch: Tensor | None = None
 
-    def full(self, weights: attention.Weights) -> Tensor:
-        return self.layer.full(weights, self.inputs)
+    def difference(self, old: attention.Weights, new: attention.Weights) -> Tensor:
+        return self.layer.difference(old, new, self.inputs)
 
-    def loss(self, moved: Tensor, batch: Tensor) -> Tensor:
-        return self.objective.loss(self.z[batch] + moved, batch)
+    def loss(self, weights: attention.Weights, batch: Tensor) -> float:
+        rows, z = self._select(batch)
+        return self.objective.loss(z + self.layer.attend(weights, rows), batch).item()
 
     def gradient(self, weights: attention.Weights, batch: Tensor) -> tuple[float, attention.Weights]:
-        if batch is not self._batch:
-            self._batch, self._rows, self._z = batch, self.layer.select(self.inputs, batch), self.z[batch]
-        value, gradients = self.layer.gradient(
-            weights, self._rows, lambda moved: self.objective.pull(self._z + moved, batch)
-        )
+        rows, z = self._select(batch)
+        value, gradients = self.layer.gradient(weights, rows, lambda moved: self.objective.pull(z + moved, batch))
         return value.item(), gradients
+
+    def _select(self, batch: Tensor) -> tuple[attention.Inputs, Tensor]:
+        """The batch's inputs, looked up once: a full batch is the same one in every iteration."""
+        if batch is not self._batch:
+            self._batch, self._z = batch, self.inputs.z[batch]
+            self._rows = self.layer.select(self.inputs, batch)
+        return self._rows, self._z
 
 
 def _objective(options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary) -> Objective:

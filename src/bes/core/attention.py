@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -134,7 +134,7 @@ class BoundaryAttention(nn.Module):
         """The inputs with which `attend` gives the outputs of the nodes `rows` `[R]` alone."""
         if self.mixes_nodes:
             return inputs._replace(rows=rows)
-        return Inputs(inputs.z[rows], inputs.tokens[..., rows], inputs.gaps[..., rows])
+        return self.read(inputs.z[rows])
 
     def full(self, weights: Weights, inputs: Inputs) -> Tensor:
         """A(Z) - Z for all nodes `[N, D]`; in blocks where the scope mixes nodes."""
@@ -178,16 +178,29 @@ class BoundaryAttention(nn.Module):
         value, force = pull(moved.detach())
         return value, torch.autograd.grad(moved, leaves, force)
 
+    def difference(self, old: Weights, new: Weights, inputs: Inputs) -> Tensor:
+        """A(Z; new) - A(Z; old) for all nodes `[N, D]`."""
+        if self.mixes_nodes:
+            return self.full(new, inputs) - self.full(old, inputs)
+        pairs = zip(self._split(old), self._split(new), strict=True)
+        parts = [views.difference(*pair, inputs.tokens, inputs.gaps) for pair in pairs]
+        return (parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)).flatten(0, 1).T
+
     def _over_views(self, weights: Weights, inputs: Inputs) -> tuple[Tensor, list[views.Tape]]:
         """The heads' sum `[N, D]`, nodes last in memory, and their tapes."""
-        *projections, out = weights
-        split: list[Any] = [weight.split(self.head_width, 1) for weight in projections]
-        if self.n_views == 1:
-            split = [(None,) * self.n_heads, (None,) * self.n_heads, *split]
-        heads = [views.Head(*parts) for parts in zip(*split, out.split(self.head_width), strict=True)]
-        results = [views.attend(head, inputs.tokens, inputs.gaps) for head in heads]
+        results = [views.attend(head, inputs.tokens, inputs.gaps) for head in self._split(weights)]
         moved = results[0][0] if len(results) == 1 else torch.stack([part for part, _ in results]).sum(0)
         return moved.flatten(0, 1).T, [tape for _, tape in results]
+
+    def _split(self, weights: Weights) -> list[views.Head]:
+        """The weights of each head."""
+        if self.n_heads == 1:
+            heads = [weights]
+        else:
+            *projections, out = weights
+            columns = (weight.split(self.head_width, dim=1) for weight in projections)
+            heads = list(zip(*columns, out.split(self.head_width), strict=True))
+        return [views.Head(*head) if len(head) == 4 else views.Head(None, None, *head) for head in heads]
 
     @property
     def mixes_nodes(self) -> bool:

@@ -64,8 +64,7 @@ def center_pull(
 
     It is what autograd gives, without the cost of recording some thirty small operations a step.
     """
-    gap = z[:, None, :] - means
-    squared = gap.square().sum(2)
+    squared = similarity.center_distances(z, means)
     negative = similarity.center_negative(squared, excluded)
     hinge = similarity.rival_radius(negative) if radius is None else radius[y]
     positive = similarity.center_positive(squared, y, hinge)
@@ -77,7 +76,8 @@ def center_pull(
     if radius is None:
         push.scatter_add_(1, negative.argmax(1, keepdim=True), -(reach / hinge)[:, None])
     slope = -torch.expm1(-loss) if denominator == "with_positive" else torch.ones_like(loss)
-    return loss.mean(), torch.bmm((push * (slope / len(y))[:, None])[:, None], gap).squeeze(1)
+    push = push * (slope / len(y))[:, None]
+    return loss.mean(), push.sum(1, keepdim=True) * z - push @ means  # sum over j of push_j (z - mu_j)
 
 
 def pairwise_loss(

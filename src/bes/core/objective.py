@@ -39,17 +39,23 @@ class CenterObjective:
         tau: float,
         denominator: gravity.Denominator,
     ) -> None:
-        self.labels, self.means, self.present, self.radius = labels, means, present, radius
+        self.labels, self.present, self.radius = labels, present, radius
+        self.origin = means[present].mean(0)  # gravity knows distances only, and is most exact here
+        self.means = means - self.origin
         self.tau, self.denominator = tau, denominator
         self._batch: Tensor | None = None
 
     def loss(self, shaped: Tensor, batch: Tensor) -> Tensor:
         y, excluded = self._classes(batch)
-        return gravity.center_loss(shaped, y, self.means, excluded, self.radius, self.tau, self.denominator)
+        return gravity.center_loss(
+            shaped - self.origin, y, self.means, excluded, self.radius, self.tau, self.denominator
+        )
 
     def pull(self, shaped: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
         y, excluded = self._classes(batch)
-        return gravity.center_pull(shaped, y, self.means, excluded, self.radius, self.tau, self.denominator)
+        return gravity.center_pull(
+            shaped - self.origin, y, self.means, excluded, self.radius, self.tau, self.denominator
+        )
 
     def _classes(self, batch: Tensor) -> tuple[Tensor, Tensor]:
         """Looked up once a batch: a full batch is the same one in every iteration."""

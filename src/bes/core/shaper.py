@@ -89,7 +89,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         update: update.Update = "adaptive",
         alpha_unit: update.AlphaUnit = "node",
         weight_decay: float = 5e-4,
-        tol: float = 1e-6,
+        tol: float = 0.01,
         random_state: int = 0,
         device: str = "auto",
         verbose: bool = False,

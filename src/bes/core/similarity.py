@@ -18,7 +18,7 @@ def pairwise(z: Tensor, others: Tensor) -> Tensor:
 
 
 def center_distances(z: Tensor, means: Tensor) -> Tensor:
-    """||z_b - mu_c||^2 `[B, C]`, summed over differences: exact also far from the origin."""
+    """||z_b - mu_c||^2 `[B, C]`, summed over differences: exact also where both are far from the origin."""
     return (z[:, None, :] - means).square().sum(2)
 
 

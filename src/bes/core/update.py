@@ -16,6 +16,10 @@ Weights = tuple[Tensor, ...]
 #: How often a step that does not lower the loss is halved before it is dropped.
 HALVINGS = 4
 
+#: A step this many times longer than its virtual step was not well measured; measure at most so often.
+LONGEST = 1e3
+REMEASURE = 4
+
 
 def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
     """Eq. 11: theta' = theta - eta grad L.
@@ -25,9 +29,9 @@ def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
     return tuple(torch._foreach_add(weights, gradients, alpha=-eta))
 
 
-def displacement(after: Tensor, before: Tensor) -> Tensor:
-    """Eq. 12: sum over all nodes of how far each moves, a scalar; inputs `[N, D]`."""
-    return (after - before).square_().sum(1).sqrt_().sum()
+def displacement(difference: Tensor) -> Tensor:
+    """Eq. 12: the sum over all nodes of how far each moves, from A(Z; theta') - A(Z; theta) `[N, D]`."""
+    return difference.square().sum(1).sqrt().sum()
 
 
 def adaptive_scale(alpha: float, delta: float, n_nodes: int, unit: AlphaUnit = "node") -> float:
@@ -54,14 +58,16 @@ class StepResult:
 
 
 class Problem(Protocol):
-    """What is trained, as functions of the weights. Outputs are A(Z) - Z: the residual cancels out of Eq. 12."""
+    """What is trained, as functions of the weights."""
 
-    def full(self, weights: Weights) -> Tensor:
-        """Outputs of all nodes `[N, D]`."""
+    n_nodes: int
+
+    def difference(self, old: Weights, new: Weights) -> Tensor:
+        """A(Z; new) - A(Z; old) of all nodes `[N, D]`."""
         ...
 
-    def loss(self, moved: Tensor, batch: Tensor) -> Tensor:
-        """Loss of the nodes `batch` at their outputs `[B, D]`."""
+    def loss(self, weights: Weights, batch: Tensor) -> float:
+        """Loss of the nodes `batch`."""
         ...
 
     def gradient(self, weights: Weights, batch: Tensor) -> tuple[float, Weights]:
@@ -72,14 +78,15 @@ class Problem(Protocol):
 class Stepper:
     """Adaptive updates of one layer's weights.
 
-    The output of the accepted weights is kept, so that a displacement costs one pass over the nodes
-    and not two.
+    An iteration passes over all nodes once, for the displacement; gradient, acceptance and halving
+    need the batch only.
 
     Args:
-        problem: Outputs, loss and gradient.
+        problem: Displacement, loss and gradient.
         weights: Initial weights.
         eta: Length of the virtual step; to first order the update does not depend on it.
         tol: A batch whose loss is not above it is separated already, and no step is taken.
+        repeats: Every step gets the same batch: then a trial's gradient serves the next step.
     """
 
     def __init__(
@@ -93,12 +100,13 @@ class Stepper:
         update: Update = "adaptive",
         weight_decay: float = 0.0,
         tol: float = 0.0,
+        repeats: bool = False,
     ) -> None:
         self.weights = tuple(w.detach().clone() for w in weights)
         self.problem = problem
         self.eta, self.alpha, self.unit, self.tol = eta, alpha, unit, tol
-        with torch.no_grad():
-            self.output = problem.full(self.weights)
+        self.repeats = repeats and update == "adaptive"
+        self._ahead: tuple[float, Weights] | None = None
         self._adam: torch.optim.Adam | None = None
         if update == "official":
             for weight in self.weights:
@@ -108,42 +116,47 @@ class Stepper:
     def step(self, batch: Tensor) -> StepResult:
         """One iteration on the boundary nodes `batch`."""
         with torch.no_grad():
-            before, gradients = self.problem.gradient(self.weights, batch)
+            before, gradients = self._ahead or self.problem.gradient(self.weights, batch)
             if self._adam is not None:
                 return self._hand_to_adam(self._adam, gradients, batch, before)
             if before <= self.tol:
                 return StepResult(before, before, 0.0, 0.0, 0, False)
-            return self._descend(self._measurable(gradients), batch, before)
-
-    def _measurable(self, gradients: Weights) -> Weights:
-        """The same direction, lengthened if rounding would swallow its virtual step.
-
-        Eq. 13 does not depend on the length of the gradient, so that nothing else changes.
-        """
-        length = _norm(gradients) * self.eta
-        size = _norm(self.weights)
-        if length == 0 or length > size * torch.finfo(self.output.dtype).eps ** 0.5:
-            return gradients
-        return tuple(g * (0.01 * size / length) for g in gradients)
+            return self._descend(gradients, batch, before)
 
     def _scale(self, gradients: Weights) -> tuple[float, float]:
         """Delta and alpha / Delta."""
-        moved = self.problem.full(virtual_step(self.weights, gradients, self.eta))
-        delta = displacement(moved, self.output).item()
-        return delta, adaptive_scale(self.alpha, delta, self.output.shape[0], self.unit)
+        virtual = virtual_step(self.weights, gradients, self.eta)
+        delta = displacement(self.problem.difference(self.weights, virtual)).item()
+        return delta, adaptive_scale(self.alpha, delta, self.problem.n_nodes, self.unit)
+
+    def _measured(self, gradients: Weights) -> tuple[Weights, float, float]:
+        """The gradients, Delta and alpha / Delta.
+
+        Eq. 13 does not depend on the length of the gradient. Where rounding would swallow the virtual
+        step of a short one, it is taken longer and measured again.
+        """
+        for _ in range(REMEASURE):
+            delta, scale = self._scale(gradients)
+            if 0 < scale <= LONGEST:
+                break
+            length = math.hypot(*(norm.item() for norm in torch._foreach_norm(gradients)))
+            if length == 0:
+                return gradients, 0.0, 0.0
+            gradients = tuple(torch._foreach_mul(gradients, scale / 10 if scale else 1 / length))
+        return gradients, delta, scale
 
     def _descend(self, gradients: Weights, batch: Tensor, before: float) -> StepResult:
         """Eq. 13, kept only if the batch's loss falls; otherwise half as far."""
-        delta, scale = self._scale(gradients)
+        gradients, delta, scale = self._measured(gradients)
         after = before
         for halvings in range(HALVINGS + 1):
             if scale == 0:
                 break
             trial = virtual_step(self.weights, gradients, scale * self.eta)
-            output = self.problem.full(trial)  # kept if the step is, and it mostly is
-            after = self.problem.loss(output[batch], batch).item()
+            ahead = self.problem.gradient(trial, batch) if self.repeats else None
+            after = ahead[0] if ahead else self.problem.loss(trial, batch)
             if after < before:
-                self.weights, self.output = trial, output
+                self.weights, self._ahead = trial, ahead
                 return StepResult(before, after, delta, scale, halvings, True)
             scale /= 2
         return StepResult(before, after, delta, 0.0, HALVINGS, False)
@@ -154,9 +167,4 @@ class Stepper:
         for weight, gradient in zip(self.weights, gradients, strict=True):
             weight.grad = gradient * scale
         adam.step()
-        self.output = self.problem.full(self.weights)
-        return StepResult(before, self.problem.loss(self.output[batch], batch).item(), delta, scale, 0, True)
-
-
-def _norm(weights: Weights) -> float:
-    return math.hypot(*(norm.item() for norm in torch._foreach_norm(weights)))
+        return StepResult(before, self.problem.loss(self.weights, batch), delta, scale, 0, True)

@@ -41,21 +41,27 @@ def attend(head: Head, tokens: Tensor, gaps: Tensor) -> tuple[Tensor, Tape]:
     """
     value = head.value @ head.out
     base = value.T @ tokens[-1]
-    if head.query is None or head.key is None:
+    if head.query is None:
         return base[None], Tape(head, None, base)
-    d, others, n = gaps.shape
-    score = head.query @ head.key.T / math.sqrt(head.query.shape[1])
-    joint = torch.cat([score, value.T]) @ gaps.view(d, -1)
-    keys, values = joint.view(2, d, others, n)
-    logit = (tokens[:, :, None] * keys).sum(1)
-    if others == 1:
-        weight = logit.sigmoid()
-    else:
-        weight = torch.cat([logit, torch.zeros_like(logit[:, :1])], dim=1).softmax(dim=1)[:, :-1]
-    moved = base
-    for view in range(others):
-        moved = torch.addcmul(moved, weight[:, view, None], values[:, view])
-    return moved, Tape(head, weight, values)
+    keys, values = _project([_score(head), value.T], gaps)
+    weight = _weights(keys, tokens)
+    return _mix(base, weight, values), Tape(head, weight, values)
+
+
+def difference(old: Head, new: Head, tokens: Tensor, gaps: Tensor) -> Tensor:
+    """What `new` adds more than `old` `[V, d, N]`, in one pass over the nodes.
+
+    With value maps P and P', weights w and w', it is (P' - P)^T (mixture by w') + P^T (what w' - w moves):
+    no two large outputs are subtracted, so that the smallest step can be measured.
+    """
+    value = old.value @ old.out
+    change = (new.value @ new.out - value).T
+    if old.query is None:
+        return (change @ tokens[-1])[None]
+    maps = _project([_score(old), _score(new), value.T], gaps)
+    weight, values = _weights(maps[:2], tokens), maps[2]
+    mixture = _mix(tokens[-1], weight[1], gaps)
+    return _mix(change @ mixture, weight[1] - weight[0], values)
 
 
 def pull_back(tape: Tape, tokens: Tensor, gaps: Tensor, pull: Tensor) -> tuple[Tensor, ...]:
@@ -73,3 +79,31 @@ def pull_back(tape: Tape, tokens: Tensor, gaps: Tensor, pull: Tensor) -> tuple[T
         by_score = by_keys.flatten(1) @ flat.T / math.sqrt(head.query.shape[1])
         first = (by_score @ head.key, by_score.T @ head.query)
     return (*first, by_value @ head.out.T, head.value.T @ by_value)
+
+
+def _score(head: Head) -> Tensor:
+    """W_Q W_K^T / sqrt(D_a)."""
+    assert head.query is not None
+    assert head.key is not None
+    return head.query @ head.key.T / math.sqrt(head.query.shape[1])
+
+
+def _project(maps: list[Tensor], gaps: Tensor) -> Tensor:
+    """Each map `[d, d]` of all gaps, `[len(maps), d, V - 1, N]`."""
+    return (torch.cat(maps) @ gaps.flatten(1)).view(len(maps), *gaps.shape)
+
+
+def _weights(keys: Tensor, tokens: Tensor) -> Tensor:
+    """Weights `[..., V, V - 1, N]` that each view gives to all but the last, from `keys` `[..., d, V - 1, N]`."""
+    logit = (tokens[:, :, None] * keys.unsqueeze(-4)).sum(-3)
+    if logit.shape[-2] == 1:
+        return logit.sigmoid()
+    last = torch.zeros_like(logit[..., :1, :])
+    return torch.cat([logit, last], dim=-2).softmax(dim=-2)[..., :-1, :]
+
+
+def _mix(base: Tensor, weight: Tensor, values: Tensor) -> Tensor:
+    """base + the weighted sum of values, `[V, d, N]`."""
+    for view in range(values.shape[1]):
+        base = torch.addcmul(base, weight[:, view, None], values[:, view])
+    return base
