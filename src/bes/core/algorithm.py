@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,24 @@ def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Ten
     return Boundary(sums, region, scored, scores, scored[scores > options.shift_threshold])
 
 
+#: Below this many numbers in z, waking other threads costs more than they save.
+ALONE = 1 << 18
+
+
+@contextmanager
+def _alone_if_small(z: Tensor) -> Iterator[None]:
+    """One thread for small embeddings on the CPU; the setting is put back."""
+    threads = torch.get_num_threads()
+    small = z.device.type == "cpu" and z.numel() < ALONE and threads > 1
+    if small:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if small:
+            torch.set_num_threads(threads)
+
+
 def train_layer(
     options: BoundaryShaper,
     index: int,
@@ -93,14 +112,15 @@ def train_layer(
     draw = seeding.generator(options.random_state, "batch", index)
     size = min(options.batch_size, found.nodes.numel())
     batch = found.nodes
-    for iteration in range(options.n_iter):
-        if size < found.nodes.numel():
-            drawn = torch.randperm(found.nodes.numel(), generator=draw)[:size]
-            batch = found.nodes[drawn.to(z.device)]
-        result = stepper.step(batch)
-        report({"layer": index + 1, "iteration": iteration, **vars(result)})
-        if not result.accepted and batch is found.nodes:
-            break  # the same batch at the same weights would be refused again for ever
+    with _alone_if_small(z):
+        for iteration in range(options.n_iter):
+            if size < found.nodes.numel():
+                drawn = torch.randperm(found.nodes.numel(), generator=draw)[:size]
+                batch = found.nodes[drawn.to(z.device)]
+            result = stepper.step(batch)
+            report({"layer": index + 1, "iteration": iteration, **vars(result)})
+            if not result.accepted and batch is found.nodes:
+                break  # the same batch at the same weights would be refused again for ever
     layer.load(stepper.weights)
     layer.requires_grad_(False)
     return layer, z + layer.full(layer.weights, problem.inputs)
