@@ -16,11 +16,14 @@ from torch import Tensor
 
 from bes import seeding
 from bes.config import RunConfig
+from bes.core.options import check_options
 from bes.core.shaper import BoundaryShaper
+from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import NodeSplit, make_split
-from bes.models.decoders import Decoder
+from bes.models.convs import CONVS, pick
+from bes.models.decoders import KINDS, Decoder
 from bes.models.encoders import EncoderEnsemble
 from bes.tasks.node import NodeTask, check_labels
 
@@ -56,6 +59,27 @@ class SeedResult:
     history: list[dict[str, Any]]
 
 
+def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
+    """Refuse, before anything is trained or written, what `run_seed` would refuse on the way."""
+    check_device(config.device)
+    if not config.encoders.names:
+        raise InputError(f"The setting encoders.names is empty: name some of {', '.join(CONVS)}.")
+    for name in config.encoders.names:
+        pick(CONVS, name, "encoder")
+    pick(KINDS, config.decoder.kind, "decoder")
+    check_options(_shaper(config, 0))
+    for seed in seeds:
+        check_labels(graph, make_split(graph, config.split, seed), allow_missing=config.allow_missing_classes)
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that torch cannot use here."""
+    try:
+        seeding.pick_device(device)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
 def run_seed(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
     """Control and shaped, paired on one split."""
     device = seeding.pick_device(config.device)
@@ -78,6 +102,8 @@ def run_seed(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
         with _clock(spent, "decoder"):
             decoder = _decoder(config, seed).fit(blind, embedding, split)
             prob = decoder.predict_proba(blind, embedding)
+            if not torch.isfinite(prob).all():
+                raise InputError(f"The decoder of graph '{graph.name}' diverged in arm '{arm}': lower decoder.lr.")
         with _clock(spent, "evaluate"):
             metrics = task.evaluate(arm, prob)
         selected = {"encoders": [log.best_epoch for log in phi.logs_], "decoder": decoder.log_.best_epoch}
@@ -116,11 +142,15 @@ def _encoders(config: RunConfig, seed: int) -> EncoderEnsemble:
     )
 
 
+def _shaper(config: RunConfig, seed: int) -> BoundaryShaper:
+    options = config.shaper.model_dump()
+    return BoundaryShaper(**options, n_views=len(config.encoders.names), random_state=seed, device=config.device)
+
+
 def _shape(
     config: RunConfig, seed: int, graph: Graph, split: NodeSplit, z: Tensor
 ) -> tuple[BoundaryShaper, Tensor, list[str]]:
-    options = config.shaper.model_dump()
-    shaper = BoundaryShaper(**options, n_views=len(config.encoders.names), random_state=seed, device=config.device)
+    shaper = _shaper(config, seed)
     labels = torch.full((graph.n_nodes,), -1, device=z.device)
     labels[split.train] = split.train_labels
     with warnings.catch_warnings(record=True) as caught:

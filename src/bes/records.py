@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -17,7 +18,20 @@ import numpy as np
 
 from bes.config import RunConfig, run_id
 from bes.errors import InputError
+from bes.graph.graph import Graph
 from bes.pipeline import SeedResult
+
+#: How the name of a file begins that is still being written.
+PART = ".part-"
+
+
+def data_hash(graph: Graph) -> str:
+    """SHA-256 of features, edges, labels and the graph's own masks: all that a run reads."""
+    digest = hashlib.sha256(graph.content_hash.encode())
+    for name, mask in sorted(graph.masks.items()):
+        digest.update(f"{name}{tuple(mask.shape)}".encode())
+        digest.update(mask.cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 class RunDirectory:
@@ -26,7 +40,7 @@ class RunDirectory:
     Args:
         path: Where; made if absent.
         config: What is run.
-        data_hash: `Graph.content_hash` of the data.
+        data_hash: :func:`data_hash` of the graph.
     """
 
     def __init__(self, path: Path, config: RunConfig, data_hash: str) -> None:
@@ -43,10 +57,8 @@ class RunDirectory:
 
     def _claim(self) -> None:
         """Make the folder ours, or see that it is."""
+        known = self.path / "config.json"
         try:
-            for part in ("predictions", "splits", "embeddings", "history"):
-                (self.path / part).mkdir(parents=True, exist_ok=True)
-            known = self.path / "config.json"
             if known.exists():
                 old = json.loads(known.read_text())
                 if old != self.identity:
@@ -54,15 +66,21 @@ class RunDirectory:
                         f"{self.path} holds another run ({_difference(old, self.identity)}): "
                         "choose another --out, or delete that one."
                     )
-            else:
+            for part in ("predictions", "splits", "embeddings", "history"):
+                (self.path / part).mkdir(parents=True, exist_ok=True)
+            for left in [*self.path.glob(f"{PART}*"), *self.path.glob(f"*/{PART}*")]:  # by a kill
+                left.unlink()
+            if not known.exists():
                 with whole_file(known) as temporary:
                     temporary.write_text(json.dumps(self.identity, indent=1))
         except OSError as error:
             raise InputError(
                 f"The output folder {self.path} cannot be written ({error.strerror}): choose another --out."
             ) from None
-        except json.JSONDecodeError:
-            raise InputError(f"{self.path / 'config.json'} is damaged: choose another --out.") from None
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{known} is damaged: choose another --out.") from None
 
     def _read(self) -> list[dict[str, Any]]:
         """The records so far; a line that a kill cut short is cut off."""
@@ -73,7 +91,10 @@ class RunDirectory:
         end = content.rfind(b"\n") + 1
         if end < len(content):
             os.truncate(path, end)
-        return [json.loads(line) for line in content[:end].splitlines()]
+        try:
+            return [json.loads(line) for line in content[:end].splitlines()]
+        except ValueError:
+            raise InputError(f"{path} is damaged: choose another --out, or delete that one.") from None
 
     def missing(self, seeds: list[int], arms: tuple[str, ...]) -> list[int]:
         """The seeds that still lack an arm."""
@@ -127,7 +148,7 @@ class RunDirectory:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`, moved onto it when the block ends well."""
-    handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=PART, suffix=path.suffix, dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 import torch
@@ -13,8 +14,8 @@ import torch
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.pipeline import ARMS, SeedResult, run_seed
-from bes.records import RunDirectory
+from bes.pipeline import ARMS, SeedResult, check, run_seed
+from bes.records import RunDirectory, data_hash
 
 #: Called with (seeds done, seeds asked for) as each seed ends.
 Progress = Callable[[int, int], None]
@@ -30,7 +31,10 @@ def run(
     progress: Progress | None = None,
 ) -> RunDirectory:
     """Run every seed that `out` does not hold yet, both arms each, and record it as it ends."""
-    directory = RunDirectory(out, config, graph.content_hash)
+    if jobs < 1:
+        raise InputError(f"--jobs {jobs} leaves nobody to work: use 1 or more.")
+    check(config, graph, seeds)
+    directory = RunDirectory(Path(out), config, data_hash(graph))
     missing = directory.missing(seeds, ARMS)
     done = len(seeds) - len(missing)
     if progress:
@@ -50,7 +54,7 @@ def run(
     jobs = min(jobs, len(missing))
     threads = max(1, (os.cpu_count() or 1) // jobs)
     context = get_context("spawn")  # forked torch threads hang
-    with ProcessPoolExecutor(jobs, context, initializer=torch.set_num_threads, initargs=(threads,)) as pool:
+    with ProcessPoolExecutor(jobs, context, initializer=_start_worker, initargs=(threads,)) as pool:
         futures = [pool.submit(run_seed, config, graph, seed) for seed in missing]
         try:
             for future in as_completed(futures):
@@ -61,12 +65,25 @@ def run(
     return directory
 
 
+def _start_worker(threads: int) -> None:
+    """A worker with its share of the cores, which ends when the process that started it is killed."""
+    torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def parse_seeds(text: str) -> list[int]:
     """`0-4`, `3`, `0,2,5-7` to a list of seeds."""
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        if not first.isdecimal() or (dash and not last.isdecimal()):
             raise InputError(f"--seeds {text} is not understood: write 0-4, 3 or 0,2,5-7.")
         if dash and int(last) < int(first):
             raise InputError(f"--seeds {text} runs backwards: write the smaller seed first.")

@@ -17,7 +17,15 @@ def generator(seed: int, *names: str | int, device: torch.device | str = "cpu") 
 
 
 def pick_device(device: str | torch.device = "auto") -> torch.device:
-    """`auto` is the first GPU when there is one, else the CPU."""
+    """`auto` is the first GPU when there is one, else the CPU; a device that cannot compute is refused."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(device)
+    try:
+        picked = torch.device(device)
+        if picked.type != "cpu":
+            torch.zeros(1, device=picked).item()
+    except Exception:  # each kind of device is missing in its own way
+        raise ValueError(
+            f"The device '{device}' cannot be used here: use auto, cpu, or a GPU that torch sees."
+        ) from None
+    return picked
