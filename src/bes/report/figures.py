@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
+
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -19,15 +22,29 @@ def shared_map(
     Shaping keeps the space (its layers have a residual), so that one linear map serves both sides
     and what moved in the picture has moved.
     """
-    classes = len(np.unique(y[train]))
-    plane = LinearDiscriminantAnalysis(
-        solver="eigen", shrinkage="auto", n_components=min(2, classes - 1, before.shape[1])
-    ).fit(before[train].astype(np.float64), y[train])
-    sides = [plane.transform(side.astype(np.float64)) for side in (before, after)]
-    if sides[0].shape[1] == 1:  # two classes: one direction, spread out over the nodes' order
+    directions = _directions(before[train].astype(np.float64), y[train])
+    sides = [side.astype(np.float64) @ directions for side in (before, after)]
+    if directions.shape[1] == 1:  # two classes: one direction, spread out over the nodes' order
         spread = np.linspace(-1, 1, len(before))[:, None]
         sides = [np.hstack([side, spread]) for side in sides]
     return sides[0], sides[1]
+
+
+def _directions(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """`[D, 2]`, or `[D, 1]` for two classes: the first discriminants of `z` `[n, D]`.
+
+    Where they do not exist, for want of variance within the classes, the principal directions.
+    """
+    classes = len(np.unique(y))
+    width = min(2, classes - 1, z.shape[1])
+    if len(z) > classes and z.std(0).any():
+        with warnings.catch_warnings(), suppress(np.linalg.LinAlgError):
+            warnings.filterwarnings("ignore", "Only one sample available")  # a class of one node does no harm
+            fitted = LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto").fit(z, y)
+            scalings: np.ndarray = fitted.scalings_[:, :width]
+            return scalings
+    principal: np.ndarray = np.linalg.svd(z - z.mean(0), full_matrices=False)[2][:width].T
+    return principal
 
 
 def embedding_map(
