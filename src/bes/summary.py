@@ -50,7 +50,8 @@ def verdict(records: list[Record]) -> str:
     """One sentence on what shaping did to test accuracy; two standard errors make an effect."""
     found = difference(records, "acc")
     if found.mean is None:
-        return "No seed has both arms yet."
+        both = {r["seed"] for r in records if r["arm"] == "control"} & {r["seed"] for r in records if r["arm"] == "bes"}
+        return "No test node is labelled: nothing can be said." if both else "No seed has both arms yet."
     change = f"Shaping changed test accuracy by {found.text(signed=True)} points over {found.n} split"
     change += "s" if found.n > 1 else ""
     if found.error is None:
