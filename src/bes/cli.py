@@ -38,7 +38,7 @@ def run(
     settings: Settings = None,
     config: Annotated[Path | None, typer.Option(help="A .yaml or .json file with the same keys.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to leave the run. [default: runs/DATASET]")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Seeds at a time, each in its own process.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Seeds at a time, each in its own process.")] = 1,
     device: Device = None,
     quiet: Quiet = False,
 ) -> None:
@@ -57,13 +57,17 @@ def run(
     given = {
         "split": split,
         "device": device,
-        "encoders": {"names": encoders.split(",")} if encoders else None,
+        "encoders": {"names": encoders} if encoders else None,
         "decoder": {"kind": decoder} if decoder else None,
     }
     plan = RunConfig.build(dataset, preset=preset, file=config, given=given, settings=settings or [])
-    graph = load(dataset)
-    with console.seeds_bar(len(chosen), show=not quiet) as progress:
-        done = run_all(plan, graph, chosen, out or Path("runs") / graph.name, jobs=jobs, progress=progress)
+    graph = load(plan.dataset)
+    try:
+        with console.seeds_bar(len(chosen), show=not quiet) as progress:
+            done = run_all(plan, graph, chosen, out or Path("runs") / graph.name, jobs=jobs, progress=progress)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
+        raise typer.Exit(130) from None
     report = write_report(done, graph)
     if not quiet:
         console.print_run(done, graph, report)
@@ -84,9 +88,9 @@ def shape(
     from bes import console
     from bes.plugin import shape_files
 
-    shaper = shape_files(embeddings, labels, out, edges, save, settings or [], device or "auto", show=not quiet)
+    shaper, notes = shape_files(embeddings, labels, out, edges, save, settings or [], device or "auto", show=not quiet)
     if not quiet:
-        console.print_shaping(shaper, out)
+        console.print_shaping(shaper, notes, out)
 
 
 @data.command("list")
@@ -136,6 +140,3 @@ def main() -> None:
     except InputError as error:
         Console(stderr=True, soft_wrap=True).print(f"bes: {error}", style="red", markup=False, highlight=False)
         sys.exit(2)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
-        sys.exit(130)

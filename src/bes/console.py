@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -43,8 +44,11 @@ def print_run(directory: RunDirectory, graph: Graph, report: Path) -> None:
     peek = "  [red]selected on TEST (test-peek)[/red]" if config.selection == "test-peek" else ""
     seeds = len({record["seed"] for record in directory.records})
     way = f"{' + '.join(config.encoders.names)} → {config.decoder.kind}"
-    title = f"{graph.name}: {way}, preset {config.preset}, split {config.split}, {seeds} seeds"
-    shown = Table(title=title + peek, caption="percent, mean ± standard error; the difference is paired by split")
+    counted = f"{seeds} seed{'s' if seeds != 1 else ''}"
+    title = f"{graph.name}: {way}, preset {config.preset}, split {config.split}, {counted}"
+    shown = Table(
+        title=escape(title) + peek, caption="percent, mean ± standard error; the difference is paired by split"
+    )
     for name in ("part", "metric", "control", "bes", "bes - control"):
         shown.add_column(name, justify="left" if name in ("part", "metric") else "right")
     for row in table(directory.records):
@@ -56,24 +60,26 @@ def print_run(directory: RunDirectory, graph: Graph, report: Path) -> None:
     out.print(f"Report: {report}", markup=False, soft_wrap=True)
 
 
-def print_shaping(shaper: BoundaryShaper, path: Path) -> None:
-    """What the plug-in saw and did, a line a layer."""
+def print_shaping(shaper: BoundaryShaper, notes: list[str], path: Path) -> None:
+    """What the plug-in saw and did, a line a layer, and what it had to remark."""
     for layer, (region, nodes) in enumerate(zip(shaper.region_sizes_, shaper.boundary_, strict=True), start=1):
         rows = [row for row in shaper.history_ if row["layer"] == layer]
         kept = sum(row["accepted"] for row in rows)
         loss = f", loss {rows[0]['loss']:.4g} to {rows[-1]['loss_after']:.4g}" if rows else ""
         seen = f"{region} nodes in the region, {len(nodes)} boundary nodes"
         out.print(f"Layer {layer}: {seen}, {kept} of {len(rows)} steps kept{loss}")
+    for note in notes:
+        out.print(note, style="yellow", markup=False)
     out.print(f"Shaped embeddings: {path}", markup=False, soft_wrap=True)
 
 
 def print_catalog(rows: list[tuple[DatasetInfo, str]]) -> None:
-    shown = Table(caption=f"Data root: {data_root()} (set BES_DATA to change it)")
+    shown = Table(caption=f"Data root: {escape(str(data_root()))} (set BES_DATA to change it)")
     for name in ("name", "nodes", "edges", "features", "classes", "in the paper", "here"):
         shown.add_column(name, justify="right" if name in ("nodes", "edges", "features", "classes") else "left")
     for info, where in rows:
         counts = [f"{n:,}" if n else "-" for n in (info.nodes, info.edges, info.features, info.classes)]
-        shown.add_row(info.name, *counts, "yes" if info.paper else "", where or "[yellow]missing[/yellow]")
+        shown.add_row(info.name, *counts, "yes" if info.paper else "", escape(where) or "[yellow]missing[/yellow]")
     out.print(shown)
 
 
@@ -93,5 +99,7 @@ def print_doctor() -> None:
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none (only the CPU is tested)"
     shown.add_row("GPU", gpu)
     rows = available()
-    shown.add_row("data sets", f"{sum(bool(where) for _, where in rows)} of {len(rows)} here, root {data_root()}")
+    shown.add_row(
+        "data sets", f"{sum(bool(where) for _, where in rows)} of {len(rows)} here, root {escape(str(data_root()))}"
+    )
     out.print(shown)

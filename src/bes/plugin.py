@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from bes.config import ShaperConfig, parse_settings, validate
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
+from bes.pipeline import check_device
 from bes.records import whole_file
 
 
@@ -29,25 +31,35 @@ def shape_files(
     device: str,
     *,
     show: bool,
-) -> BoundaryShaper:
-    """Fit and transform; the output appears whole or not at all."""
+) -> tuple[BoundaryShaper, list[str]]:
+    """Fit and transform; the output appears whole or not at all. Returns the shaper and its warnings."""
     options = validate(PluginConfig, parse_settings(settings, PluginConfig))
+    check_device(device)
     z, y = read_npy(embeddings), read_npy(labels)
     edge_index = read_npy(edges) if edges else None
-    if z.ndim != 2 or z.dtype.kind not in "fiu":
+    if z.ndim != 2 or z.size == 0 or z.dtype.kind not in "fiu":
         raise InputError(f"{embeddings} holds {z.dtype} of shape {z.shape}: give numbers of shape (N, D).")
     if not np.isfinite(z).all():
         raise InputError(f"{embeddings} holds NaN or infinite values: replace them by numbers first.")
+    if y.shape != z.shape[:1]:
+        raise InputError(
+            f"{labels} has shape {y.shape}, but {embeddings} has {len(z)} rows: give one label a row, -1 where unknown."
+        )
+    if out.is_dir():
+        raise InputError(f"{out} is a folder: name a file for the shaped embeddings.")
     shaper = BoundaryShaper(**options.model_dump(), device=device, verbose=show)
-    z_hat = shaper.fit_transform(z, y, edge_index=edge_index)
     try:
-        with whole_file(out) as temporary, temporary.open("wb") as file:
-            np.save(file, z_hat)
+        with whole_file(out) as temporary:  # before the work, so that a place that cannot be written shows at once
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                z_hat = shaper.fit_transform(z, y, edge_index=edge_index)
+            with temporary.open("wb") as file:
+                np.save(file, z_hat)
+            if save:
+                shaper.save(save)
     except OSError as error:
         raise InputError(f"{out} cannot be written ({error.strerror}): choose another --out.") from None
-    if save:
-        shaper.save(save)
-    return shaper
+    return shaper, [str(warning.message) for warning in caught]
 
 
 def read_npy(path: Path) -> np.ndarray:
