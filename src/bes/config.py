@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from bes.core import attention, boundary, gaussians, gravity, options, similarity
 from bes.core.update import AlphaUnit, Update
@@ -20,7 +20,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class EncoderConfig(_Frozen):
@@ -32,6 +32,12 @@ class EncoderConfig(_Frozen):
     lr: float = Field(0.01, gt=0)
     weight_decay: float = Field(5e-4, ge=0)
     dropout: float = Field(0.5, ge=0, lt=1)
+
+    @field_validator("names", mode="before")
+    @classmethod
+    def _split_names(cls, given: Any) -> Any:
+        """`cheb,gcn` is two names."""
+        return tuple(name.strip() for name in given.split(",") if name.strip()) if isinstance(given, str) else given
 
 
 class ShaperConfig(_Frozen):
@@ -102,17 +108,20 @@ class RunConfig(_Frozen):
         """Defaults, then the preset, then the file, then what was `given`, then `key=value` settings.
 
         Args:
-            dataset: A name or a path; the paper's encoders and decoder for it are the default.
+            dataset: A name or a path; the paper's encoders and decoder for it are the default. It is the
+                one thing that a file cannot change.
             given: Values by key; None leaves a key as it is.
         """
         written = read_file(file) if file else {}
-        preset = preset or written.pop("preset", "paper")
-        if preset not in PRESETS:
-            raise InputError(f"Preset '{preset}' is not known: use {' or '.join(PRESETS)}.")
-        merged: dict[str, Any] = {"dataset": dataset, "preset": preset}
-        layers = [PRESETS[preset], written, given or {}, parse_settings(settings, cls)]
-        for layer in layers:
+        options = {"dataset": dataset, "preset": preset, **(given or {})}
+        over = [written, options, parse_settings(settings, cls)]
+        chosen = str(next((layer["preset"] for layer in reversed(over) if layer.get("preset")), "paper"))
+        if chosen not in PRESETS:
+            raise InputError(_unknown_preset(chosen))
+        merged: dict[str, Any] = {"preset": chosen}
+        for layer in [PRESETS[chosen], *over]:
             _merge(merged, layer)
+        merged["dataset"] = dataset = _spelled(str(merged["dataset"]))
         for part, key, known in (("encoders", "names", PAPER_ENCODERS), ("decoder", "kind", PAPER_DECODER)):
             section = merged.setdefault(part, {})
             if isinstance(section, dict) and not section.get(key):
@@ -183,8 +192,10 @@ def validate(model: type[Model], content: Mapping[str, Any]) -> Model:
         return model.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
-        if first["type"] == "extra_forbidden":
+        known = {name for path in _paths(model) for name in path.split(".")}  # pydantic adds which part of a union
+        unknown = first["type"] == "extra_forbidden"
+        where = ".".join(str(part) for part in first["loc"] if unknown or part in known)
+        if unknown:
             raise InputError(_unknown_setting(where, [], _paths(model))) from None
         raise InputError(f"The setting {where}={first['input']!r} is not valid: {first['msg'].lower()}.") from None
 
@@ -210,10 +221,28 @@ def _paths(model: type[BaseModel], prefix: str = "") -> list[str]:
 def _unknown_setting(key: str, paths: list[str], known: list[str]) -> str:
     if paths:
         return f"The setting '{key}' could be {' or '.join(paths)}: write one of them in full."
-    leaves = {path.rpartition(".")[2]: path for path in known}
-    near = difflib.get_close_matches(key.rpartition(".")[2], list(leaves), n=3)
-    hint = f"did you mean {' or '.join(leaves[leaf] for leaf in near)}?" if near else f"known are {', '.join(known)}."
+    leaves = list(dict.fromkeys(path.rpartition(".")[2] for path in known))
+    close = difflib.get_close_matches(key.rpartition(".")[2], leaves, n=3)
+    near = [path for leaf in close for path in known if path.rpartition(".")[2] == leaf]
+    section = key.rpartition(".")[0]
+    near = [path for path in near if section and path.startswith(section + ".")] or near
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}."
     return f"The setting '{key}' is not known: {hint}"
+
+
+def _unknown_preset(name: str) -> str:
+    near = difflib.get_close_matches(name, PRESETS)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"use one of {', '.join(PRESETS)}."
+    return f"The preset '{name}' is not known: {hint}"
+
+
+def _spelled(dataset: str) -> str:
+    """The paper's data sets as the catalogue spells them; `load` takes them in any case and with any dashes."""
+    return {_plain(name): name for name in PAPER_ENCODERS}.get(_plain(dataset), dataset)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:
