@@ -1,0 +1,215 @@
+import inspect
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from bes.config import (
+    DecoderConfig,
+    EncoderConfig,
+    RunConfig,
+    ShaperConfig,
+    _paths,
+    parse_settings,
+    run_id,
+    validate,
+)
+from bes.core.shaper import BoundaryShaper
+from bes.errors import InputError
+from bes.models.decoders import Decoder
+from bes.models.encoders import EncoderEnsemble
+
+
+def defaults(function: Any) -> dict[str, Any]:
+    parameters = inspect.signature(function).parameters
+    return {name: p.default for name, p in parameters.items() if name != "self"}
+
+
+def test_the_shapers_options_are_the_configurations() -> None:
+    """Names and defaults alike, so that they cannot drift apart."""
+    own = defaults(BoundaryShaper.__init__)
+    for name in ("n_views", "random_state", "device", "verbose"):
+        del own[name]
+    assert ShaperConfig().model_dump() == own
+
+
+def test_encoders_and_decoder_have_the_configurations_defaults() -> None:
+    own = defaults(EncoderEnsemble.__init__)
+    assert EncoderConfig().model_dump(exclude={"names"}) == {
+        name: own[name] for name in EncoderConfig.model_fields if name != "names"
+    }
+    own = defaults(Decoder.__init__)
+    assert DecoderConfig().model_dump(exclude={"kind"}) == {
+        name: own[name] for name in DecoderConfig.model_fields if name != "kind"
+    }
+
+
+def test_precedence_defaults_preset_file_options_settings(tmp_path: Path) -> None:
+    """Each layer overrules the one before it, key by key."""
+    file = tmp_path / "my.json"
+    file.write_text(
+        json.dumps({"split": "low:20", "preset": "official", "encoders": {"epochs": 11, "lr": 0.5}, "dataset": "cora"})
+    )
+    build = RunConfig.build
+    assert build("mine").encoders.epochs == 200
+    assert build("mine", preset="strong").encoders.channels == 64
+    assert build("mine", preset="official").shaper.scope == "self"
+    found = build("mine", file=file)
+    assert (found.split, found.encoders.epochs, found.preset, found.shaper.scope) == ("low:20", 11, "official", "self")
+    assert found.dataset == "mine", "the file cannot rename the graph that was asked for"
+    found = build("mine", file=file, preset="strong", given={"split": "mask", "encoders": {"epochs": 12}})
+    assert (found.split, found.encoders.epochs, found.encoders.lr) == ("mask", 12, 0.5)
+    assert (found.preset, found.encoders.channels, found.shaper.scope) == ("strong", 64, "views")
+    given = {"encoders": {"epochs": 12}, "split": None}
+    found = build("mine", file=file, given=given, settings=["encoders.epochs=13", "channels=5"])
+    assert (found.encoders.epochs, found.encoders.channels, found.split) == (13, 5, "low:20")
+    found = build("mine", preset="paper", settings=["preset=strong"])
+    assert (found.preset, found.encoders.channels) == ("strong", 64), "a preset brings its options, however it is named"
+
+
+def test_presets_are_not_changed_by_use() -> None:
+    first = RunConfig.build("mine", preset="official", settings=["alpha=3"])
+    assert first.shaper.alpha == 3
+    assert RunConfig.build("mine", preset="official").shaper.alpha == 1.0
+
+
+def test_the_papers_encoders_by_data_set() -> None:
+    assert RunConfig.build("citeseer").encoders.names == ("sgc", "ssgc")
+    assert RunConfig.build("CiteSeer") == RunConfig.build("citeseer"), "load takes either spelling"
+    assert RunConfig.build("chameleon-filtered").decoder.kind == "sage"
+    assert RunConfig.build("my.npz").encoders.names == ("gcn", "cheb")
+    found = RunConfig.build("citeseer", given={"encoders": {"names": "gat, sage"}, "decoder": {"kind": "mlp"}})
+    assert (found.encoders.names, found.decoder.kind) == (("gat", "sage"), "mlp")
+    assert RunConfig.build("citeseer", settings=["encoders.names=gat,sage"]).encoders.names == ("gat", "sage")
+    assert RunConfig.build("citeseer", settings=['names=["gat","sage"]']).encoders.names == ("gat", "sage")
+
+
+def test_yaml_and_json_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("split: low:5\nencoders:\n  names: [gat, gcn]\nshaper: {n_iter: 7, tau: 0.5}\n")
+    (tmp_path / "a.json").write_text(
+        json.dumps({"split": "low:5", "encoders": {"names": ["gat", "gcn"]}, "shaper": {"n_iter": 7, "tau": 0.5}})
+    )
+    one, two = (RunConfig.build("mine", file=tmp_path / name) for name in ("a.yaml", "a.json"))
+    assert one == two
+    assert one.shaper.n_iter == 7
+    (tmp_path / "empty.yaml").write_text("")
+    assert RunConfig.build("mine", file=tmp_path / "empty.yaml") == RunConfig.build("mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("absent.yaml", None, "cannot be read"),
+        ("a.json", "{", r"not valid JSON \(line 1\)"),
+        ("a.yaml", "a: [", "not valid YAML"),
+        ("a.yaml", "- 1", "must hold keys and values, not a list"),
+        ("a.yaml", "shaper: {n_itr: 3}", r"'shaper\.n_itr' is not known: did you mean shaper\.n_iter"),
+        ("a.yaml", "shaper: {n_iter: many}", r"shaper\.n_iter='many' is not valid"),
+        ("a.yaml", "preset: [paper]", "preset .* is not known"),
+    ],
+)
+def test_bad_files(tmp_path: Path, name: str, text: str | None, words: str) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=words):
+        RunConfig.build("mine", file=tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("n_iter", "has no value: write key=value"),
+        ("n_itr=3", r"'n_itr' is not known: did you mean shaper\.n_iter"),
+        ("encoders.epoch=3", r"is not known: did you mean encoders\.epochs\?$"),
+        ("epochs=3", r"could be encoders\.epochs or decoder\.epochs: write one of them in full"),
+        ("zzz=3", "known are dataset, "),
+        ("n_iter=-1", r"shaper\.n_iter=-1 is not valid: input should be greater than or equal to 0"),
+        ("n_iter=1.5", r"shaper\.n_iter=1\.5 is not valid"),
+        ("shrinkage=abc", r"The setting shaper\.shrinkage='abc' is not valid"),
+        ("scope=vews", r"shaper\.scope='vews' is not valid: input should be 'views'"),
+        ("delta=Infinity", r"shaper\.delta=inf is not valid: input should be a finite number"),
+        ("tau=NaN", r"shaper\.tau=nan is not valid"),
+        ("selection=train", "selection='train' is not valid: input should be 'validation' or 'test-peek'"),
+        ("preset=pape", "preset 'pape' is not known: did you mean paper"),
+        ("preset=zzz", "preset 'zzz' is not known: use one of paper, official, strong"),
+    ],
+)
+def test_bad_settings(setting: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        RunConfig.build("mine", settings=[setting])
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_find_their_section() -> None:
+    found = parse_settings(["n_iter=3", "encoders.lr=0.5", "split=low:3", "allow_missing_classes=true"], RunConfig)
+    assert found == {
+        "shaper": {"n_iter": 3},
+        "encoders": {"lr": 0.5},
+        "split": "low:3",
+        "allow_missing_classes": True,
+    }
+
+
+def test_frozen() -> None:
+    plan = RunConfig.build("mine")
+    with pytest.raises(ValidationError):
+        plan.split = "mask"  # type: ignore[misc]
+    assert validate(RunConfig, plan.model_dump()) == plan
+
+
+def other(model: type[BaseModel], name: str, value: Any) -> Any:
+    """Another valid value of a field."""
+    choices = [choice for choice in get_args(model.model_fields[name].annotation) if isinstance(choice, str)]
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return value / 2 + 0.001
+    if isinstance(value, tuple):
+        return (*value, "mlp")
+    if name == "shrinkage":
+        return 0.5
+    return next(choice for choice in choices if choice != value) if choices else f"{value}x"
+
+
+def variants(plan: RunConfig) -> dict[str, RunConfig]:
+    """The configuration with each key changed in turn; `task` has one value yet."""
+    found = {}
+    for name, value in plan:
+        if isinstance(value, BaseModel):
+            for leaf, inner in value:
+                changed = value.model_copy(update={leaf: other(type(value), leaf, inner)})
+                found[f"{name}.{leaf}"] = plan.model_copy(update={name: changed})
+        elif name != "task":
+            found[name] = plan.model_copy(update={name: other(RunConfig, name, value)})
+    return found
+
+
+def test_every_key_changes_the_run_id() -> None:
+    plan = RunConfig.build("mine")
+    changed = variants(plan)
+    assert set(changed) == {path for path in _paths(RunConfig) if path != "task"}
+    ids = {run_id(variant, "hash", "1", 0, "bes") for variant in changed.values()}
+    ids.add(run_id(plan, "hash", "1", 0, "bes"))
+    assert len(ids) == len(changed) + 1
+
+
+def test_data_version_seed_and_arm_change_the_run_id() -> None:
+    plan = RunConfig.build("mine")
+    ids = [
+        run_id(plan, "hash", "1", 0, "bes"),
+        run_id(plan, "hasj", "1", 0, "bes"),
+        run_id(plan, "hash", "2", 0, "bes"),
+        run_id(plan, "hash", "1", 1, "bes"),
+        run_id(plan, "hash", "1", 0, "control"),
+    ]
+    assert len(set(ids)) == len(ids)
+    assert run_id(RunConfig.build("mine"), "hash", "1", 0, "bes") == ids[0]
+
+
+def test_canonical_json_comes_back_as_the_same_configuration() -> None:
+    plan = RunConfig.build("mine", preset="official", settings=["shrinkage=0.25"])
+    assert RunConfig.model_validate_json(plan.canonical()) == plan

@@ -1,0 +1,83 @@
+import math
+from typing import Any
+
+import pytest
+
+from bes.summary import Summary, difference, values, verdict
+
+
+def records(control: list[float | None], shaped: list[float | None], *, steps: int = 3) -> list[dict[str, Any]]:
+    """Records of both arms with these test accuracies, one a seed."""
+    made = []
+    for arm, accuracies in (("control", control), ("bes", shaped)):
+        for seed, acc in enumerate(accuracies):
+            taken = {"tried": 5, "accepted": steps, "halvings": 0} if arm == "bes" else {}
+            made.append({"seed": seed, "arm": arm, "metrics": {"test": {"acc": acc}}, "steps": taken})
+    return made
+
+
+def test_mean_deviation_and_error_by_hand() -> None:
+    """0.1, 0.2, 0.6: mean 0.3, squares 0.04 + 0.01 + 0.09 = 0.14, variance 0.07."""
+    found = Summary.of([0.1, 0.2, 0.6])
+    assert found.n == 3
+    assert found.mean == pytest.approx(0.3)
+    assert found.std == pytest.approx(math.sqrt(0.07))
+    assert found.error == pytest.approx(math.sqrt(0.07 / 3))
+    assert found.text() == "30.00 ± 15.28"
+    assert Summary.of([0.25]).text(signed=True) == "+25.00"
+    assert Summary.of([]).text() == "none"
+
+
+def test_differences_are_paired_by_seed_and_by_hand() -> None:
+    """+0.02, -0.01, +0.05: mean 0.02, variance (0 + 0.0009 + 0.0009) / 2, error 0.03 / sqrt 3."""
+    found = difference(records([0.7, 0.8, 0.6], [0.72, 0.79, 0.65]), "acc")
+    assert found.mean == pytest.approx(0.02)
+    assert found.std == pytest.approx(0.03)
+    assert found.error == pytest.approx(0.03 / math.sqrt(3))
+    assert found.text(signed=True) == "+2.00 ± 1.73"
+
+
+def test_the_order_of_the_records_does_not_matter() -> None:
+    made = records([0.7, 0.8, 0.6], [0.72, 0.79, 0.65])
+    assert difference(made[::-1], "acc") == difference(made, "acc")
+
+
+def test_seeds_without_a_pair_or_a_value_are_left_out() -> None:
+    made = records([0.5, 0.6, None, 0.7], [0.6, 0.8, 0.9])
+    assert values(made, "control", "acc") == {0: 0.5, 1: 0.6, 3: 0.7}
+    found = difference(made, "acc")
+    assert found.n == 2
+    assert found.mean == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        (
+            records([0.7, 0.7, 0.7], [0.72, 0.73, 0.71]),
+            "Shaping changed test accuracy by +2.00 ± 0.58 points over 3 splits (standard error): a gain.",
+        ),
+        (
+            records([0.72, 0.73, 0.71], [0.7, 0.7, 0.7]),
+            "Shaping changed test accuracy by -2.00 ± 0.58 points over 3 splits (standard error): a loss.",
+        ),
+        (
+            records([0.7, 0.8, 0.6], [0.72, 0.79, 0.65]),
+            "Shaping changed test accuracy by +2.00 ± 1.73 points over 3 splits (standard error): no clear effect.",
+        ),
+        (
+            records([0.7], [0.8]),
+            "Shaping changed test accuracy by +10.00 points over 1 split: one split tells nothing about its noise.",
+        ),
+        (
+            records([0.7, 0.8], [0.7, 0.8], steps=0),
+            "Shaping changed test accuracy by +0.00 ± 0.00 points over 2 splits: "
+            "no shaping step was taken, so the arms are the same.",
+        ),
+        (records([0.7], []), "No seed has both arms yet."),
+        (records([None], [None]), "No test node is labelled: nothing can be said."),
+        ([], "No seed has both arms yet."),
+    ],
+)
+def test_verdicts(made: list[dict[str, Any]], sentence: str) -> None:
+    assert verdict(made) == sentence
