@@ -47,7 +47,7 @@ class ShaperConfig(_Frozen):
     n_iter: int = Field(200, ge=0)
     delta: float = Field(5.0, ge=0)
     tau: float = Field(1.0, gt=0)
-    alpha: float = Field(0.01, gt=0)
+    alpha: float = Field(0.005, gt=0)
     batch_size: int = Field(256, ge=1)
     n_neighbors: int = Field(5, ge=1)
     eta: float = Field(0.01, gt=0)
@@ -65,7 +65,7 @@ class ShaperConfig(_Frozen):
     update: Update = "adaptive"
     alpha_unit: AlphaUnit = "node"
     weight_decay: float = Field(5e-4, ge=0)
-    tol: float = Field(0.01, ge=0)
+    tol: float = Field(0.05, ge=0)
 
 
 class DecoderConfig(_Frozen):
@@ -77,7 +77,7 @@ class DecoderConfig(_Frozen):
     lr: float = Field(0.01, gt=0)
     weight_decay: float = Field(5e-4, ge=0)
     dropout: float = Field(0.5, ge=0, lt=1)
-    norm: Literal["batch", "none"] = "batch"
+    norm: Literal["batch", "none"] = "none"
 
 
 class RunConfig(_Frozen):

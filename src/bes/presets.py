@@ -34,7 +34,8 @@ PRESETS: dict[str, dict[str, Any]] = {
             "update": "official",
             "alpha": 1.0,
             "alpha_unit": "total",
-        }
+        },
+        "decoder": {"norm": "batch"},
     },
     "strong": {"encoders": {"channels": 64}},
 }

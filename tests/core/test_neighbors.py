@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,19 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     whole = neighbors.nearest(torch.arange(50), z, 5)
     monkeypatch.setattr(neighbors, "BLOCK", 120)
     assert torch.equal(neighbors.nearest(torch.arange(50), z, 5), whole)
+
+
+@pytest.mark.parametrize("integers", [True, False])
+@pytest.mark.parametrize("n", [400, 1000, 1027])
+def test_groups_of_columns_do_not_change_the_answer(n, integers):
+    generator = torch.Generator().manual_seed(0)
+    z = (
+        torch.randint(0, 4, (n, 3), generator=generator).double()
+        if integers
+        else torch.randn(n, 3, generator=generator)
+    )
+    found = neighbors.nearest(torch.arange(0, n, 7), z, 3)
+    assert found.tolist() == [naive(i, z.numpy(), 3) for i in range(0, n, 7)]
 
 
 def test_distances_far_from_the_origin_keep_their_digits():

@@ -30,8 +30,11 @@ def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
 
 
 def displacement(difference: Tensor) -> Tensor:
-    """Eq. 12: the sum over all nodes of how far each moves, from A(Z; theta') - A(Z; theta) `[N, D]`."""
-    return difference.square().sum(1).sqrt().sum()
+    """Eq. 12: the sum over all nodes of how far each moves, from A(Z; theta') - A(Z; theta) `[N, D]`.
+
+    The difference is overwritten: it is the largest array of an iteration.
+    """
+    return difference.square_().sum(1).sqrt_().sum()
 
 
 def adaptive_scale(alpha: float, delta: float, n_nodes: int, unit: AlphaUnit = "node") -> float:

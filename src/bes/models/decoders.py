@@ -73,7 +73,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         lr: float = 0.01,
         weight_decay: float = 5e-4,
         dropout: float = 0.5,
-        norm: Literal["batch", "none"] = "batch",
+        norm: Literal["batch", "none"] = "none",
         selection: Literal["validation", "test-peek"] = "validation",
         random_state: int = 0,
         device: str | torch.device = "auto",
