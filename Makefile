@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.current
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test lint clean first-look picture
 
 setup: $(STAMP)
 
@@ -14,7 +14,6 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup
 	$(BIN)/bes run citeseer --seeds 0-2 --out runs/demo
-	@echo "Report: runs/demo/report.html"
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -24,6 +23,13 @@ lint: setup
 
 test: lint
 	$(BIN)/pytest -n 2
+
+# The honest first look: runs what is not recorded yet (needs BES_DATA), then writes the documents.
+first-look: setup
+	$(BIN)/python scripts/first_look.py
+
+picture: demo
+	$(BIN)/python scripts/picture.py
 
 clean:
 	rm -rf .venv runs dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

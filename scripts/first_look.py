@@ -24,6 +24,8 @@ from bes.summary import Record, Summary, difference, values
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "results" / "first-look.jsonl.gz"
 PAGE = ROOT / "docs" / "results" / "first-look.md"
+README = ROOT / "README.md"
+BEGIN, END = "<!-- first-look:begin -->", "<!-- first-look:end -->"
 DATASETS = ["texas", "chameleon_filtered", "cora", "citeseer", "pubmed"]
 #: Name of the cell, preset, selection.
 CELLS = [
@@ -56,25 +58,32 @@ def machine() -> str:
     return f"{os.cpu_count()} cores, {platform.machine()}, no GPU, shared with other work"
 
 
-def write() -> None:
-    """The page, from the committed records and nothing else."""
+def documents() -> dict[Path, str]:
+    """The documents as the committed records, and nothing else, make them."""
     records = [json.loads(line) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
     first = records[0]
-    versions = ", ".join(f"{name} {value}" for name, value in first["versions"].items() if value)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(
-        TEXT.format(
-            date=first["date"],
-            machine=first["machine"],
-            versions=versions,
-            honest=table(records, [cell for cell in CELLS if cell[2] == "validation"]),
-            boundary=boundary_table(records),
-            peek=table(records, [cell for cell in CELLS if cell[1] == "official"]),
-            overall=overall(records),
-            time=time_table(records),
-        )
+    honest = table(records, [cell for cell in CELLS if cell[2] == "validation"])
+    page = TEXT.format(
+        date=first["date"],
+        machine=first["machine"],
+        versions=", ".join(f"{name} {value}" for name, value in first["versions"].items() if value),
+        honest=honest,
+        boundary=boundary_table(records),
+        peek=table(records, [cell for cell in CELLS if cell[1] == "official"]),
+        overall=overall(records),
+        time=time_table(records),
     )
-    print(f"Wrote {PAGE.relative_to(ROOT)}")
+    head, _, rest = README.read_text().partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    short = README_TEXT.format(overall=overall(records), honest=honest)
+    return {PAGE: page, README: f"{head}{BEGIN}\n{short}\n{END}{tail}"}
+
+
+def write() -> None:
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    for path, text in documents().items():
+        path.write_text(text)
+        print(f"Wrote {path.relative_to(ROOT)}")
 
 
 def cell_of(records: list[Record], dataset: str, name: str) -> list[Record]:
@@ -197,6 +206,12 @@ Medians over the seeds; the peak is the process's.
 
 {time}
 """
+
+README_TEXT = """Test accuracy in percent over ten random 60/20/20 splits, mean ± standard error, epochs chosen on
+validation, differences paired by split. {overall} The table is written from `results/first-look.jsonl.gz` by
+`make first-look`.
+
+{honest}"""
 
 
 if __name__ == "__main__":
