@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def shape_files(
         )
     if out.is_dir():
         raise InputError(f"{out} is a folder: name a file for the shaped embeddings.")
-    shaper = BoundaryShaper(**options.model_dump(), device=device, verbose=show)
+    shaper = BoundaryShaper(**options.model_dump(), device=device, verbose=show and sys.stdout.isatty())
     try:
         with whole_file(out) as temporary:  # before the work, so that a place that cannot be written shows at once
             with warnings.catch_warnings(record=True) as caught:
