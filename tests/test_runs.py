@@ -76,7 +76,7 @@ def test_the_same_seeds_leave_the_same_bits(
 def test_test_labels_change_no_prediction_file(tmp_path: Path, small_graph: Graph, quick: Quick) -> None:
     test = make_split(small_graph, "random:plain", seed=0).test
     y = small_graph.y.clone()
-    y[test] = (y[test] + 1) % 3
+    y[test] = (y[test] + 1 + test % 2) % 3  # every label changes, and not each class into one other
     for name, graph in (("one", small_graph), ("two", replace(small_graph, y=y))):
         run(quick(split="random:plain"), graph, [0], tmp_path / name)
     assert same_arrays(tmp_path / "one", tmp_path / "two", "predictions")
@@ -212,7 +212,10 @@ def test_two_processes_killed_and_called_again_end_as_one_that_never_stopped(
     while process.poll() is None and len(children := workers(process.pid)) < 3:  # one keeps track of resources
         time.sleep(0.05)
     assert "Traceback" not in kill_in_the_middle(process, killed, seeds=6)
-    assert not any(alive(child) for child in children), "workers outlive the killed run"
+    deadline = time.monotonic() + 30
+    while any(alive(child) for child in children):
+        assert time.monotonic() < deadline, "workers outlive the killed run"
+        time.sleep(0.05)
     process = started(graph_file, killed, *words, "--jobs", "2")
     out, err = process.communicate()
     assert process.returncode == 0, err
