@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.current
 
+# Threads that wait by spinning bring a shared machine to a halt.
+export OMP_WAIT_POLICY ?= PASSIVE
+
 .PHONY: setup demo test lint clean first-look picture
 
 setup: $(STAMP)

@@ -5,6 +5,7 @@ Heavy imports happen inside the commands, so that `bes --help` answers at once.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,9 @@ import typer
 from rich.console import Console
 
 from bes.errors import InputError
+
+# Before torch is loaded: threads that wait by spinning bring a shared machine to a halt.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Boundary Embedding Shaping for graph embeddings.")
 data = typer.Typer(no_args_is_help=True, help="The data sets: what is here, is it whole, add one.")
