@@ -61,7 +61,7 @@ class SeedResult:
 
 def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     """Refuse, before anything is trained or written, what `run_seed` would refuse on the way."""
-    check_device(config.device)
+    seeding.pick_device(config.device)
     if not config.encoders.names:
         raise InputError(f"The setting encoders.names is empty: name some of {', '.join(CONVS)}.")
     for name in config.encoders.names:
@@ -70,14 +70,6 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     check_options(_shaper(config, 0))
     for seed in seeds:
         check_labels(graph, make_split(graph, config.split, seed), allow_missing=config.allow_missing_classes)
-
-
-def check_device(device: str) -> None:
-    """Refuse a device that torch cannot use here."""
-    try:
-        seeding.pick_device(device)
-    except ValueError as error:
-        raise InputError(str(error)) from None
 
 
 def run_seed(config: RunConfig, graph: Graph, seed: int) -> SeedResult:

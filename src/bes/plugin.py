@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from bes import seeding
 from bes.config import ShaperConfig, parse_settings, validate
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
-from bes.pipeline import check_device
 from bes.records import whole_file
 
 
@@ -35,7 +35,7 @@ def shape_files(
 ) -> tuple[BoundaryShaper, list[str]]:
     """Fit and transform; the output appears whole or not at all. Returns the shaper and its warnings."""
     options = validate(PluginConfig, parse_settings(settings, PluginConfig))
-    check_device(device)
+    seeding.pick_device(device)
     z, y = read_npy(embeddings), read_npy(labels)
     edge_index = read_npy(edges) if edges else None
     if z.ndim != 2 or z.size == 0 or z.dtype.kind not in "fiu":

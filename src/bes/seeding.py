@@ -4,6 +4,8 @@ import hashlib
 
 import torch
 
+from bes.errors import InputError
+
 
 def derive(seed: int, *names: str | int) -> int:
     """A 63-bit seed for the stream `names` of `seed`, the same on every machine and Python."""
@@ -17,15 +19,14 @@ def generator(seed: int, *names: str | int, device: torch.device | str = "cpu") 
 
 
 def pick_device(device: str | torch.device = "auto") -> torch.device:
-    """`auto` is the first GPU when there is one, else the CPU; a device that cannot compute is refused."""
+    """`auto` is the current GPU when there is one, else the CPU; a device that cannot compute is refused."""
     if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        picked = torch.device(device)
-        if picked.type != "cpu":
-            torch.zeros(1, device=picked).item()
+        probe = torch.zeros(1, device=device)
+        probe.item()
     except Exception:  # each kind of device is missing in its own way
-        raise ValueError(
+        raise InputError(
             f"The device '{device}' cannot be used here: use auto, cpu, or a GPU that torch sees."
         ) from None
-    return picked
+    return probe.device  # with its index: "cuda" alone would not compare equal to a tensor's device

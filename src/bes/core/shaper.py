@@ -180,7 +180,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
 
     def _inputs(self, X: Array, edge_index: Array | None, *, reset: bool) -> tuple[Tensor, Tensor | None]:
         if isinstance(X, Tensor):
-            device = X.device if self.device == "auto" else torch.device(self.device)
+            device = X.device if self.device == "auto" else seeding.pick_device(self.device)
             z = inputs.as_tensor(X, device)
             if reset:
                 self.n_features_in_ = z.shape[1]
