@@ -44,11 +44,18 @@ def center_loss(
         excluded: Centres that do not repel each node `[B, C]`, see `similarity.excluded`.
         radius: Hinge of each class `[C]` (`region`), or None for the node's nearest rival (`rival`).
     """
+    _, negative, _, positive = _center_terms(z, y, means, excluded, radius)
+    return contrast(positive, negative, tau, denominator).mean()
+
+
+def _center_terms(
+    z: Tensor, y: Tensor, means: Tensor, excluded: Tensor, radius: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Squared distances, negative similarities `[B, C]`, hinge and positive similarity `[B]`."""
     squared = similarity.center_distances(z, means)
     negative = similarity.center_negative(squared, excluded)
     hinge = similarity.rival_radius(negative) if radius is None else radius[y]
-    positive = similarity.center_positive(squared, y, hinge)
-    return contrast(positive, negative, tau, denominator).mean()
+    return squared, negative, hinge, similarity.center_positive(squared, y, hinge)
 
 
 def center_pull(
@@ -64,10 +71,7 @@ def center_pull(
 
     It is what autograd gives, without the cost of recording some thirty small operations a step.
     """
-    squared = similarity.center_distances(z, means)
-    negative = similarity.center_negative(squared, excluded)
-    hinge = similarity.rival_radius(negative) if radius is None else radius[y]
-    positive = similarity.center_positive(squared, y, hinge)
+    squared, negative, hinge, positive = _center_terms(z, y, means, excluded, radius)
     loss = contrast(positive, negative, tau, denominator)
     push = torch.softmax(negative / tau, dim=1) * (-2 / tau)
     reach = (-positive).sqrt() * (2 / tau)
