@@ -140,9 +140,15 @@ class LayerProblem:
         self.inputs = layer.read(z, around)
         self.n_nodes = z.shape[0]
         self._batch: Tensor | None = None
+        self._at: attention.Weights | None = None
 
     def difference(self, old: attention.Weights, new: attention.Weights) -> Tensor:
-        return self.layer.difference(old, new, self.inputs)
+        """In one pass; where the scope mixes nodes, the output of the old weights is kept for the next time."""
+        if not self.layer.mixes_nodes:
+            return self.layer.difference(old, new, self.inputs)
+        if old is not self._at:
+            self._at, self._output = old, self.layer.full(old, self.inputs)
+        return self.layer.full(new, self.inputs) - self._output
 
     def loss(self, weights: attention.Weights, batch: Tensor) -> float:
         rows, z = self._select(batch)

@@ -179,9 +179,7 @@ class BoundaryAttention(nn.Module):
         return value, torch.autograd.grad(moved, leaves, force)
 
     def difference(self, old: Weights, new: Weights, inputs: Inputs) -> Tensor:
-        """A(Z; new) - A(Z; old) for all nodes `[N, D]`."""
-        if self.mixes_nodes:
-            return self.full(new, inputs) - self.full(old, inputs)
+        """A(Z; new) - A(Z; old) for all nodes `[N, D]` in one pass, for scopes that do not mix nodes."""
         pairs = zip(self._split(old), self._split(new), strict=True)
         parts = [views.difference(*pair, inputs.tokens, inputs.gaps) for pair in pairs]
         return (parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)).flatten(0, 1).T

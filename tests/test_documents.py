@@ -1,0 +1,42 @@
+"""What the documents say is true: the example runs, and every result comes from the committed records."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def first_look():
+    spec = importlib.util.spec_from_file_location("first_look", ROOT / "scripts" / "first_look.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_readmes_example_runs(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert names["z_hat"].shape == names["z"].shape
+    accuracy = float(re.search(r"'test': \{'n': \d+, 'acc': ([\d.]+)", capsys.readouterr().out).group(1))
+    assert accuracy > 0.65
+
+
+def test_the_results_are_what_the_committed_records_say():
+    for path, text in first_look().documents().items():
+        assert path.read_text() == text, f"{path.name} is not what scripts/first_look.py --write makes of the records"
+
+
+@pytest.mark.parametrize("path", ["README.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))])
+def test_files_that_documents_name_exist(path):
+    for name in re.findall(r"`((?:docs|src|tests|scripts|results)/[\w./-]+)`", (ROOT / path).read_text()):
+        assert (ROOT / name).exists(), f"{path} names {name}"
+
+
+def test_the_commands_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`?make ([\w-]+)", (ROOT / "README.md").read_text()):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
