@@ -34,7 +34,7 @@ def run(
     dataset: Annotated[str, typer.Argument(help="A data set's name (see `bes data list`), or a path to an .npz.")],
     seeds: Annotated[str, typer.Option(help="Splits to run: 0-4, 3 or 0,2,5-7.")] = "0-2",
     split: Annotated[
-        str | None, typer.Option(help="random, random:plain, low:K, public, geom:K or mask. [default: random]")
+        str | None, typer.Option(help="random, random:plain, low:K, public, geom:K or mask. [default: the data set's]")
     ] = None,
     preset: Annotated[str | None, typer.Option(help="paper, official or strong. [default: paper]")] = None,
     encoders: Annotated[str | None, typer.Option(help="Such as cheb,gcn. [default: the paper's pair]")] = None,

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from bes.core import attention, boundary, gaussians, gravity, options, similarity
 from bes.core.update import AlphaUnit, Update
 from bes.errors import InputError
+from bes.graph.datasets import known
 from bes.presets import PAPER_DECODER, PAPER_ENCODERS, PRESETS
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -108,8 +109,8 @@ class RunConfig(_Frozen):
         """Defaults, then the preset, then the file, then what was `given`, then `key=value` settings.
 
         Args:
-            dataset: A name or a path; the paper's encoders and decoder for it are the default. It is the
-                one thing that a file cannot change.
+            dataset: A name or a path; its split in the catalogue, and the paper's encoders and decoder for
+                it, are the default. It is the one thing that neither file nor settings change.
             given: Values by key; None leaves a key as it is.
         """
         written = read_file(file) if file else {}
@@ -118,14 +119,15 @@ class RunConfig(_Frozen):
         chosen = str(next((layer["preset"] for layer in reversed(over) if layer.get("preset")), "paper"))
         if chosen not in PRESETS:
             raise InputError(_unknown_preset(chosen))
-        merged: dict[str, Any] = {"preset": chosen}
+        info = known(dataset)
+        merged: dict[str, Any] = {"preset": chosen, "split": (info.split if info else "") or "random"}
         for layer in [PRESETS[chosen], *over]:
             _merge(merged, layer)
-        merged["dataset"] = dataset = _spelled(str(merged["dataset"]))
-        for part, key, known in (("encoders", "names", PAPER_ENCODERS), ("decoder", "kind", PAPER_DECODER)):
+        merged["dataset"] = dataset = info.name if info else dataset
+        for part, key, table in (("encoders", "names", PAPER_ENCODERS), ("decoder", "kind", PAPER_DECODER)):
             section = merged.setdefault(part, {})
             if isinstance(section, dict) and not section.get(key):
-                section[key] = known.get(dataset, known["*"])
+                section[key] = table.get(dataset, table["*"])
         return validate(cls, merged)
 
     def canonical(self) -> str:
@@ -234,15 +236,6 @@ def _unknown_preset(name: str) -> str:
     near = difflib.get_close_matches(name, PRESETS)
     hint = f"did you mean {' or '.join(near)}?" if near else f"use one of {', '.join(PRESETS)}."
     return f"The preset '{name}' is not known: {hint}"
-
-
-def _spelled(dataset: str) -> str:
-    """The paper's data sets as the catalogue spells them; `load` takes them in any case and with any dashes."""
-    return {_plain(name): name for name in PAPER_ENCODERS}.get(_plain(dataset), dataset)
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:

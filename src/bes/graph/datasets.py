@@ -132,12 +132,18 @@ _ROWS = (
 CATALOG: dict[str, DatasetInfo] = {info.name: info for info in _ROWS}
 
 
+def known(name: str) -> DatasetInfo | None:
+    """The row of `name`, whatever its case and dashes; None for a name that is not catalogued."""
+    return next((info for key, info in CATALOG.items() if _plain(key) == _plain(name)), None)
+
+
 def lookup(name: str) -> DatasetInfo:
-    """The row of `name`, whatever its case and dashes; an unknown name is answered with the nearest ones."""
-    keys = {_plain(key): info for key, info in CATALOG.items()}
-    if _plain(name) in keys:
-        return keys[_plain(name)]
-    near = [keys[key].name for key in difflib.get_close_matches(_plain(name), keys, n=3)]
+    """The row of `name`; an unknown name is answered with the nearest ones."""
+    info = known(name)
+    if info is not None:
+        return info
+    names = {_plain(key): key for key in CATALOG}
+    near = [names[key] for key in difflib.get_close_matches(_plain(name), names, n=3)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"use one of {', '.join(CATALOG)}, or a path to an .npz."
     raise InputError(f"Unknown data set '{name}': {hint}")
 
