@@ -6,6 +6,7 @@ import torch
 from bes.core.algorithm import LayerProblem
 from bes.core.attention import BoundaryAttention, Neighborhoods
 from bes.core.objective import CenterObjective, PairwiseObjective
+from bes.core.update import Stepper, virtual_step
 
 N, DIM = 30, 6
 
@@ -55,13 +56,27 @@ def test_the_difference_is_that_of_two_outputs(scope):
 
 
 @pytest.mark.parametrize("scope", ["nodes", "neighbors"])
-def test_where_nodes_mix_the_output_of_unchanged_weights_is_kept(scope, monkeypatch):
+def test_where_nodes_mix_the_output_of_the_accepted_weights_is_kept(scope, monkeypatch):
+    """One pass to begin with; then an iteration has one for its displacement and one for its trial."""
     given, layer, _, _ = problem(scope)
     passes = []
     full = layer.full
     monkeypatch.setattr(layer, "full", lambda weights, inputs: passes.append(1) or full(weights, inputs))
-    old = tuple(w.detach() for w in layer.weights)
-    with torch.no_grad():
-        for size in (0.1, 0.2, 0.3):
-            given.difference(old, tuple(w + size for w in old))
-    assert len(passes) == 4
+    stepper = Stepper(given, layer.weights, eta=0.01, alpha=1e-3)
+    results = [stepper.step(torch.arange(0, N, 2)) for _ in range(6)]
+    assert all(result.accepted and result.halvings == 0 for result in results)
+    assert len(passes) == 1 + 6 + 6
+
+
+@pytest.mark.parametrize("update", ["adaptive", "official"])
+@pytest.mark.parametrize("scope", ["views", "self", "nodes", "neighbors"])
+def test_every_displacement_is_measured_from_the_current_weights(scope, update):
+    given, layer, _, _ = problem(scope)
+    stepper = Stepper(given, layer.weights, eta=0.01, alpha=1e-2, update=update)
+    batch = torch.arange(0, N, 2)
+    for _ in range(4):
+        now = tuple(w.detach().clone() for w in stepper.weights)
+        _, gradients = given.gradient(now, batch)
+        with torch.no_grad():
+            moved = layer.full(virtual_step(now, gradients, 0.01), given.inputs) - layer.full(now, given.inputs)
+        assert stepper.step(batch).displacement == pytest.approx(moved.norm(dim=1).sum().item(), rel=1e-6)

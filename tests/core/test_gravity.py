@@ -79,6 +79,27 @@ def test_float32_is_stable_at_distances_of_1e4(hinge, denominator):
     torch.testing.assert_close(z.grad.double(), wide.grad, rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.parametrize("denominator", DENOMINATORS)
+def test_pairwise_is_stable_in_float32_too(denominator):
+    """Near pairs at 1e4 from the middle of all: squared distances of some ten among those of 1e8."""
+    generator = torch.Generator().manual_seed(0)
+    z = torch.cat([torch.randn(10, 4, generator=generator) * 2 + side * 1e4 for side in (-1, 1)])
+    y, node = torch.arange(20) % 2, torch.arange(20)
+    one, other = z.clone().requires_grad_(), z.double().requires_grad_()
+    gravity.pairwise_loss(one, y, node, z, y, 1.0, denominator).backward()
+    gravity.pairwise_loss(other, y, node, z.double(), y, 1.0, denominator).backward()
+    torch.testing.assert_close(one.grad.double(), other.grad, rtol=1e-3, atol=1e-3 * other.grad.abs().max().item())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_node_on_its_rivals_centre_has_autograds_gradient(dtype):
+    mu = torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]], dtype=dtype)
+    z = mu[1:2].clone().requires_grad_()
+    y, excluded = torch.tensor([0]), torch.tensor([[True, False, False]])
+    (expected,) = torch.autograd.grad(gravity.center_loss(z, y, mu, excluded, None), z)
+    torch.testing.assert_close(gravity.center_pull(z.detach(), y, mu, excluded, None)[1], expected)
+
+
 def test_gradient_pulls_to_the_own_centre_and_pushes_from_the_rival():
     mu = torch.tensor([[0.0, 0.0], [1.0, 0.0]])
     z = torch.tensor([[0.8, 0.0]], requires_grad=True)

@@ -107,7 +107,7 @@ def train_layer(
         weight_decay=options.weight_decay,
         # without the positive in its denominator the loss has no floor to come close to
         tol=options.tol if options.denominator == "with_positive" else -math.inf,
-        repeats=options.batch_size >= found.nodes.numel(),
+        repeats=options.batch_size >= found.nodes.numel() and not layer.mixes_nodes,
     )
     draw = seeding.generator(options.random_state, "batch", index)
     size = min(options.batch_size, found.nodes.numel())
@@ -143,16 +143,21 @@ class LayerProblem:
         self._at: attention.Weights | None = None
 
     def difference(self, old: attention.Weights, new: attention.Weights) -> Tensor:
-        """In one pass; where the scope mixes nodes, the output of the old weights is kept for the next time."""
+        """In one pass: where the scope mixes nodes, the output of the accepted weights was kept by `loss`."""
         if not self.layer.mixes_nodes:
             return self.layer.difference(old, new, self.inputs)
-        if old is not self._at:
-            self._at, self._output = old, self.layer.full(old, self.inputs)
-        return self.layer.full(new, self.inputs) - self._output
+        return self.layer.full(new, self.inputs) - self._output_of(old)
 
     def loss(self, weights: attention.Weights, batch: Tensor) -> float:
         rows, z = self._select(batch)
-        return self.objective.loss(z + self.layer.attend(weights, rows), batch).item()
+        moved = self._output_of(weights)[batch] if self.layer.mixes_nodes else self.layer.attend(weights, rows)
+        return self.objective.loss(z + moved, batch).item()
+
+    def _output_of(self, weights: attention.Weights) -> Tensor:
+        """The output of all nodes, kept for the weights it was last taken for."""
+        if weights is not self._at:
+            self._at, self._output = weights, self.layer.full(weights, self.inputs)
+        return self._output
 
     def gradient(self, weights: attention.Weights, batch: Tensor) -> tuple[float, attention.Weights]:
         rows, z = self._select(batch)

@@ -20,12 +20,10 @@ class Slabs:
     Attributes:
         normal: Sigma^-1 (mu_m - mu_n) of each pair `[P, D]`.
         offset: Where the pair's hyperplane lies along it `[P]`.
-        pairs: The two classes of each pair `[P, 2]`.
     """
 
     normal: Tensor
     offset: Tensor
-    pairs: Tensor
 
     @classmethod
     def between(cls, means: Tensor, covariance: Tensor, present: Tensor, origin: Origin = "midpoint") -> Slabs:
@@ -53,7 +51,7 @@ class Slabs:
                 normal[part] = torch.linalg.solve(sigma, gap[part])
         middle = (means[first] + means[second]) / 2
         offset = (normal * middle).sum(1) if origin == "midpoint" else torch.zeros_like(normal[:, 0])
-        return cls(normal, offset, pairs)
+        return cls(normal, offset)
 
     def contains(self, z: Tensor, delta: float) -> Tensor:
         """Rows of `z` `[N, D]` that lie in the slab of any pair, `[N]` bool: the region B of Eq. 5."""

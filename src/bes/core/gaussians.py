@@ -18,29 +18,37 @@ FLOOR = 1e-6
 class ClassSums:
     """Sufficient statistics of one Gaussian a class; `a + b` describes both sets of nodes together.
 
-    Sums are kept in float64: a covariance is a difference of large sums.
+    Sums are kept in float64 and about a point near the nodes: a covariance is a difference of large sums.
 
     Attributes:
+        origin: The point that z is measured from `[D]`; sums merge if they share it.
         count: Members of each class `[C]`.
         total: Sum of z by class `[C, D]`.
         outer: Sum of z z^T, over all nodes `[1, D, D]` or by class `[C, D, D]`.
     """
 
+    origin: Tensor
     count: Tensor
     total: Tensor
     outer: Tensor
 
     @classmethod
-    def of(cls, z: Tensor, y: Tensor, n_classes: int, *, by_class: bool = False) -> ClassSums:
-        """The sums over rows of `z` `[n, D]` with classes `y` `[n]` in 0..C-1."""
+    def of(
+        cls, z: Tensor, y: Tensor, n_classes: int, *, by_class: bool = False, origin: Tensor | None = None
+    ) -> ClassSums:
+        """The sums over rows of `z` `[n, D]` with classes `y` `[n]` in 0..C-1; about their mean by default."""
         wide = z.double()
+        origin = wide.mean(0) if origin is None else origin.double()
+        wide = wide - origin
         member = torch.nn.functional.one_hot(y, n_classes).to(wide)
         parts = [wide[y == c] for c in range(n_classes)] if by_class else [wide]
         outer = torch.stack([part.T @ part for part in parts])
-        return cls(member.sum(0), member.T @ wide, outer)
+        return cls(origin, member.sum(0), member.T @ wide, outer)
 
     def __add__(self, other: ClassSums) -> ClassSums:
-        return ClassSums(self.count + other.count, self.total + other.total, self.outer + other.outer)
+        if not torch.equal(self.origin, other.origin):
+            raise ValueError("Sums about different origins cannot be added: give `of` the same origin.")
+        return ClassSums(self.origin, self.count + other.count, self.total + other.total, self.outer + other.outer)
 
     @property
     def present(self) -> Tensor:
@@ -49,7 +57,11 @@ class ClassSums:
 
     @property
     def means(self) -> Tensor:
-        """Class centres mu `[C, D]`; zero for a class without members."""
+        """Class centres mu `[C, D]`; without meaning for a class without members."""
+        return self.origin + self._offsets
+
+    @property
+    def _offsets(self) -> Tensor:
         return self.total / self.count.clamp(min=1)[:, None]
 
     def covariance(self, kind: Covariance = "pooled", shrinkage: float | Literal["oas"] = "oas") -> Tensor:
@@ -64,7 +76,7 @@ class ClassSums:
         n, dim = self.count.sum(), self.total.shape[1]
         mean = self.total.sum(0) / n
         total = self.outer.sum(0) - n * torch.outer(mean, mean)
-        within = self.outer.sum(0) - torch.einsum("cd,ce->de", self.total, self.means)
+        within = self.outer.sum(0) - torch.einsum("cd,ce->de", self.total, self._offsets)
         scale = torch.diagonal(total).sum().clamp(min=0) / (n * dim)
         if kind == "total":
             sigma, degrees = total[None] / (n - 1).clamp(min=1), (n - 1).clamp(min=1)[None]
@@ -73,7 +85,7 @@ class ClassSums:
             sigma, degrees = within[None] / free, free[None]
         if kind == "per_class":
             free = (self.count - 1).clamp(min=0)
-            own = self.outer - torch.einsum("cd,ce->cde", self.total, self.means)
+            own = self.outer - torch.einsum("cd,ce->cde", self.total, self._offsets)
             weight = (free / (free + dim))[:, None, None]
             sigma = weight * own / free.clamp(min=1)[:, None, None] + (1 - weight) * sigma
             degrees = free.clamp(min=1)

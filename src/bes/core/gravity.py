@@ -78,7 +78,8 @@ def center_pull(
     own = y[:, None]
     push.scatter_add_(1, own, reach[:, None] / similarity.root(squared.gather(1, own)))
     if radius is None:
-        push.scatter_add_(1, negative.argmax(1, keepdim=True), -(reach / hinge)[:, None])
+        rival = torch.where(hinge > similarity.FLOOR, reach / hinge, 0.0)  # on the rival's centre it has no direction
+        push.scatter_add_(1, negative.argmax(1, keepdim=True), -rival[:, None])
     slope = -torch.expm1(-loss) if denominator == "with_positive" else torch.ones_like(loss)
     push = push * (slope / len(y))[:, None]
     return loss.mean(), push.sum(1, keepdim=True) * z - push @ means  # sum over j of push_j (z - mu_j)

@@ -11,10 +11,16 @@ from bes.core.neighbors import squared_distances
 
 Hinge = Literal["region", "rival"]
 
+#: A distance that counts as none.
+FLOOR = 1e-15
+
 
 def pairwise(z: Tensor, others: Tensor) -> Tensor:
-    """Eq. 6 and 7: -||z_b - z_j||^2 `[B, n]`, to members of the own class and of the others alike."""
-    return -squared_distances(z, others)
+    """Eq. 6 and 7: -||z_b - z_j||^2 `[B, n]`, to members of the own class and of the others alike.
+
+    In float64: near pairs far from the centre would drown in the rounding of the product.
+    """
+    return -squared_distances(z.double(), others.double()).to(z.dtype)
 
 
 def center_distances(z: Tensor, means: Tensor) -> Tensor:
@@ -56,7 +62,7 @@ def rival_radius(negative: Tensor) -> Tensor:
 
 def root(squared: Tensor) -> Tensor:
     """Square root whose slope at 0 is 0, not infinite."""
-    return squared.clamp(min=torch.finfo(squared.dtype).tiny).sqrt()
+    return squared.clamp(min=FLOOR**2).sqrt()
 
 
 def class_scatter(z: Tensor, mean: Tensor) -> Tensor:

@@ -141,20 +141,18 @@ class Stepper:
         for _ in range(REMEASURE):
             delta, scale = self._scale(gradients)
             if 0 < scale <= LONGEST:
-                break
+                return gradients, delta, scale
             length = math.hypot(*(norm.item() for norm in torch._foreach_norm(gradients)))
             if length == 0:
-                return gradients, 0.0, 0.0
+                break
             gradients = tuple(torch._foreach_mul(gradients, scale / 10 if scale else 1 / length))
-        return gradients, delta, scale
+        return gradients, 0.0, 0.0
 
     def _descend(self, gradients: Weights, batch: Tensor, before: float) -> StepResult:
         """Eq. 13, kept only if the batch's loss falls; otherwise half as far."""
         gradients, delta, scale = self._measured(gradients)
-        after = before
-        for halvings in range(HALVINGS + 1):
-            if scale == 0:
-                break
+        tries = HALVINGS + 1 if scale > 0 else 0
+        for halvings in range(tries):
             trial = virtual_step(self.weights, gradients, scale * self.eta)
             ahead = self.problem.gradient(trial, batch) if self.repeats else None
             after = ahead[0] if ahead else self.problem.loss(trial, batch)
@@ -162,7 +160,7 @@ class Stepper:
                 self.weights, self._ahead = trial, ahead
                 return StepResult(before, after, delta, scale, halvings, True)
             scale /= 2
-        return StepResult(before, after, delta, 0.0, HALVINGS, False)
+        return StepResult(before, before, delta, 0.0, max(0, tries - 1), False)
 
     def _hand_to_adam(self, adam: torch.optim.Adam, gradients: Weights, batch: Tensor, before: float) -> StepResult:
         """The official code: the scaled gradient goes through Adam, which cancels the scale again."""
@@ -170,4 +168,5 @@ class Stepper:
         for weight, gradient in zip(self.weights, gradients, strict=True):
             weight.grad = gradient * scale
         adam.step()
+        self.weights = tuple(weight for weight in self.weights)  # changed in place: a new tuple says so
         return StepResult(before, self.problem.loss(self.weights, batch), delta, scale, 0, True)
