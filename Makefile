@@ -16,6 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: setup
+	rm -rf runs/demo
 	$(BIN)/bes run citeseer --seeds 0-2 --out runs/demo
 
 lint: setup

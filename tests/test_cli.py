@@ -302,7 +302,8 @@ def test_data_is_added_verified_and_run_by_name(data_root: Path, tmp_path: Path,
     assert called.code == 0, called.err
     assert called.out == f"Added citeseer: {data_root / 'citeseer.npz'}"
     called = command("data", "verify", "citeseer")
-    assert called.out == f"citeseer: counts as expected, no digest known ({data_root / 'citeseer.npz'})"
+    assert f"CiteSeer (citeseer): counts as expected, no digest known ({data_root / 'citeseer.npz'})" in called.out
+    assert CATALOG["citeseer"].note in called.out
     assert load("citeseer").n_nodes == CATALOG["citeseer"].nodes
     refused(command("data", "add", "citeseer", "--from", source), "exists already: remove it first")
     refused(command("data", "add", "citeseer", "--from", tmp_path / "absent"), "exists already")
@@ -318,7 +319,7 @@ def test_data_verify_checks_all_that_is_here(data_root: Path, command: Call) -> 
     called = command("data", "verify")
     assert called.code == 0
     for name in ("citeseer", "sbm", "digits"):
-        assert f"{name}: counts as expected" in called.out
+        assert f"({name}): counts as expected" in called.out
 
 
 def test_a_data_root_that_is_no_folder(

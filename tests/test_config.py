@@ -213,3 +213,14 @@ def test_data_version_seed_and_arm_change_the_run_id() -> None:
 def test_canonical_json_comes_back_as_the_same_configuration() -> None:
     plan = RunConfig.build("mine", preset="official", settings=["shrinkage=0.25"])
     assert RunConfig.model_validate_json(plan.canonical()) == plan
+
+
+def test_the_data_set_is_not_a_setting() -> None:
+    with pytest.raises(InputError, match="'dataset' cannot be set"):
+        RunConfig.build("cora", settings=["dataset=citeseer"])
+
+
+@pytest.mark.parametrize(("name", "split"), [("cora", "random"), ("Minesweeper", "mask"), ("my.npz", "random")])
+def test_a_data_sets_own_split_is_the_default(name: str, split: str) -> None:
+    assert RunConfig.build(name).split == split
+    assert RunConfig.build(name, given={"split": "low:5"}).split == "low:5"

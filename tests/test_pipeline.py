@@ -156,11 +156,20 @@ def test_graphs_at_the_edge_of_what_can_be_run(small_graph: Graph, quick: Quick)
     partly = replace(small_graph, y=torch.where(torch.arange(150) % 2 == 0, small_graph.y, -1))
     assert run_seed(quick(), partly, 0).arms[0].prob.shape == (150, 3)
     masks = {f"{part}_mask": torch.zeros(150, dtype=torch.bool) for part in ("train", "val", "test")}
-    masks["train_mask"] = small_graph.y < 2
+    masks["val_mask"][:20] = True
+    masks["train_mask"] = (small_graph.y < 2) & ~masks["val_mask"]
     masked = replace(small_graph, masks=masks)
     plan = quick(split="mask", allow_missing_classes=True)
     result = run_seed(plan, masked, 0)
     assert result.arms[0].metrics["test"] == {"n": 0, "acc": None, "f1": None, "auroc": None}
+
+
+def test_a_split_without_validation_nodes_is_refused(small_graph: Graph, quick: Quick) -> None:
+    """The record would say that validation selected."""
+    masks = {f"{part}_mask": torch.arange(150) % 2 == i for i, part in enumerate(("train", "test"))}
+    graph = replace(small_graph, masks={**masks, "val_mask": torch.zeros(150, dtype=torch.bool)})
+    with pytest.raises(InputError, match="no validation node"):
+        check(quick(split="mask"), graph, [0])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ def test_the_bar_tells_layer_loss_and_steps_kept(capsys: pytest.CaptureFixture[s
     text = " ".join(capsys.readouterr().out.split())
     assert "shaping" in text
     assert "2/2" in text
-    assert "layer 2 loss 1.5 moved 0.25 kept 1" in text
+    assert "layer 2 loss 1.5 displacement 0.25 kept 1" in text
 
 
 def test_silence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -219,3 +220,14 @@ def test_versions_name_what_a_record_depends_on() -> None:
     found = versions()
     assert found["torch"] == torch.__version__
     assert found["numpy"] == np.__version__
+
+
+def test_a_folder_that_becomes_unwritable_is_one_sentence(tmp_path: Path, finished: RunDirectory) -> None:
+    """The folder of predictions is lost while a seed is trained."""
+    directory = RunDirectory(tmp_path / "run", finished.config, finished.data_hash)
+    (directory.path / "splits").rmdir()
+    (directory.path / "splits").write_text("")
+    result = SimpleNamespace(seed=0, split=None)
+    with pytest.raises(InputError, match="cannot be written"):
+        directory.add(result)
+    assert directory.records == []

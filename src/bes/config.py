@@ -116,6 +116,8 @@ class RunConfig(_Frozen):
         written = read_file(file) if file else {}
         options = {"dataset": dataset, "preset": preset, **(given or {})}
         over = [written, options, parse_settings(settings, cls)]
+        if "dataset" in over[-1]:
+            raise InputError("The setting 'dataset' cannot be set: name the data set as the first word of the command.")
         chosen = str(next((layer["preset"] for layer in reversed(over) if layer.get("preset")), "paper"))
         if chosen not in PRESETS:
             raise InputError(_unknown_preset(chosen))
@@ -144,7 +146,7 @@ def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str)
 def read_file(path: Path) -> dict[str, Any]:
     """A configuration from `.yaml` or `.json`."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InputError(f"The configuration {path} cannot be read: give a readable .yaml or .json file.") from None
     if path.suffix == ".json":

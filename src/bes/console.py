@@ -85,7 +85,12 @@ def print_catalog(rows: list[tuple[DatasetInfo, str]]) -> None:
 
 def print_verified(found: Verified) -> None:
     digest = f"SHA-256 {found.sha256[:12]}…" if found.sha256 else "no digest known"
-    out.print(f"{found.info.name}: counts as expected, {digest} ({found.where})", markup=False, soft_wrap=True)
+    note = f"; note: {found.info.note}" if found.info.note else ""
+    out.print(
+        f"{found.info.title} ({found.info.name}): counts as expected, {digest} ({found.where}){note}",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def print_doctor() -> None:

@@ -23,7 +23,9 @@ def iterations(total: int, *, show: bool) -> Iterator[Callable[[dict[str, Any]],
         def report(row: dict[str, Any]) -> None:
             nonlocal accepted
             accepted += row["accepted"]
-            state = f"layer {row['layer']}  loss {row['loss']:.4g}  moved {row['displacement']:.3g}  kept {accepted}"
+            state = (
+                f"layer {row['layer']}  loss {row['loss']:.4g}  displacement {row['displacement']:.3g}  kept {accepted}"
+            )
             bar.update(task, advance=1, state=state)
 
         yield report

@@ -58,29 +58,19 @@ class RunDirectory:
     def _claim(self) -> None:
         """Make the folder ours, or see that it is."""
         known = self.path / "config.json"
-        try:
-            if known.exists():
-                old = json.loads(known.read_text())
-                if old != self.identity:
-                    raise InputError(
-                        f"{self.path} holds another run ({_difference(old, self.identity)}): "
-                        "choose another --out, or delete that one."
-                    )
+        with writing(self.path):
+            old = _read_json(known) if known.exists() else self.identity
+            if old != self.identity:
+                raise InputError(
+                    f"{self.path} holds another run ({_difference(old, self.identity)}): "
+                    "choose another --out, or delete that one."
+                )
             for part in ("predictions", "splits", "embeddings", "history"):
                 (self.path / part).mkdir(parents=True, exist_ok=True)
             for left in [*self.path.glob(f"{PART}*"), *self.path.glob(f"*/{PART}*")]:  # by a kill
                 left.unlink()
-            if not known.exists():
-                with whole_file(known) as temporary:
-                    temporary.write_text(json.dumps(self.identity, indent=1))
-        except OSError as error:
-            raise InputError(
-                f"The output folder {self.path} cannot be written ({error.strerror}): choose another --out."
-            ) from None
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{known} is damaged: choose another --out.") from None
+            with whole_file(known) as temporary:  # also when it is there: a folder that cannot be written says so now
+                temporary.write_text(json.dumps(self.identity, indent=1), encoding="utf-8")
 
     def _read(self) -> list[dict[str, Any]]:
         """The records so far; a line that a kill cut short is cut off."""
@@ -103,13 +93,17 @@ class RunDirectory:
 
     def add(self, result: SeedResult) -> None:
         """Record a finished seed: files first, then the line that says they are there."""
+        with writing(self.path):
+            self._add(result)
+
+    def _add(self, result: SeedResult) -> None:
         seed = result.seed
         with whole_file(self.path / "splits" / f"{seed}.npz") as temporary:
             result.split.save(temporary)
         with whole_file(self.path / "embeddings" / f"{seed}.npz") as temporary:
             np.savez_compressed(temporary, before=result.before, after=result.after, boundary=result.boundary_nodes)
         with whole_file(self.path / "history" / f"{seed}.json") as temporary:
-            temporary.write_text(json.dumps(result.history))
+            temporary.write_text(json.dumps(result.history), encoding="utf-8")
         done = {(record["seed"], record["arm"]) for record in self.records}
         for arm in result.arms:
             if (seed, arm.arm) in done:
@@ -138,11 +132,29 @@ class RunDirectory:
             self._append(record)
 
     def _append(self, record: dict[str, Any]) -> None:
-        with (self.path / "records.jsonl").open("a") as file:
+        with (self.path / "records.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
             file.flush()
             os.fsync(file.fileno())
         self.records.append(record)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise InputError(f"{path} is damaged: choose another --out.") from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A folder that refuses to be written, or a full disk, as one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"The output folder {path} cannot be written ({error.strerror}): choose another --out."
+        ) from None
 
 
 @contextmanager

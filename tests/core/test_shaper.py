@@ -124,6 +124,8 @@ def test_labels_as_tensors_strings_and_any_numbers_mean_the_same(blobs):
     reference = shaper().fit_transform(z, y)
     assert np.array_equal(shaper().fit_transform(z, torch.from_numpy(y)), reference)
     assert np.array_equal(shaper().fit_transform(z, np.where(y >= 0, y * 10 + 3, -1)), reference)
+    for kind in (object, str, float, "int8"):  # -1 means unlabelled in every kind
+        assert np.array_equal(shaper().fit_transform(z, y.astype(kind)), reference)
     known = y >= 0
     by_name = shaper().fit(z[known], np.array(["a", "b", "c"])[y[known]])
     assert by_name.classes_.tolist() == ["a", "b", "c"]
@@ -142,6 +144,14 @@ def test_nodes_never_seen_are_transformed_as_if_seen(blobs):
     fitted = shaper().fit(z, y)
     np.testing.assert_allclose(fitted.transform(z[:7]), fitted.transform(z)[:7], atol=1e-12)
     assert fitted.transform(z[:7] + 1).shape == (7, 6)
+
+
+def test_transforming_leaves_the_shaper_as_it_was(blobs):
+    z, y, _ = blobs
+    fitted = shaper().fit(z, y)
+    before = fitted.transform(z)
+    fitted.transform(z.astype(np.float32))
+    assert np.array_equal(fitted.transform(z), before)
 
 
 def test_the_same_seed_gives_the_same_bits_and_leaves_global_randomness_alone(blobs):
@@ -238,9 +248,18 @@ def test_bad_directories_are_refused(blobs, tmp_path):
     with pytest.raises(InputError, match="holds no shaper"):
         fitted.save(tmp_path / "other")
     assert (tmp_path / "other" / "mine.txt").read_text() == "keep me"
-    with pytest.raises(InputError, match="no saved shaper"):
-        BoundaryShaper.load(tmp_path / "absent")
-    fitted.save(tmp_path / "a.bes")
+    for nothing in ("absent", "other/mine.txt"):
+        with pytest.raises(InputError, match="no saved shaper"):
+            BoundaryShaper.load(tmp_path / nothing)
+    fitted.set_params(n_iter=np.int64(3), alpha=np.float32(0.5)).save(tmp_path / "a.bes")
+    assert BoundaryShaper.load(tmp_path / "a.bes").n_iter == 3
+    for text in ("[]", '{"format": "bes-shaper", "version": 1}', "{"):
+        fitted.save(tmp_path / "b.bes")
+        (tmp_path / "b.bes" / "shaper.json").write_text(text)
+        with pytest.raises(InputError, match="damaged"):
+            BoundaryShaper.load(tmp_path / "b.bes")
+    with pytest.raises(InputError, match="cannot be written"):
+        fitted.save(tmp_path / "other" / "mine.txt" / "c.bes")
     state = json.loads((tmp_path / "a.bes" / "shaper.json").read_text())
     (tmp_path / "a.bes" / "shaper.json").write_text(json.dumps({**state, "version": 99}))
     with pytest.raises(InputError, match="version 99"):
@@ -254,6 +273,7 @@ BAD_OPTIONS = [
     {"scope": "view"},
     {"n_iter": -1},
     {"n_iter": 1.5},
+    {"batch_size": 4.0},
     {"tau": 0},
     {"alpha": -1.0},
     {"delta": "wide"},
@@ -283,11 +303,22 @@ def test_bad_data_is_named(blobs):
         (t, np.full_like(y, -1), None, "no label"),
         (t, np.where(y == 0, 0, -1), None, "one class only"),
         (t, np.where(y < 0, np.nan, y), None, "NaN"),
+        (t, y + 0.5, None, "fractions"),
+        (t, y * 1j, None, "y holds complex"),
+        (t[:, :0], y, None, "z has shape"),
+        (z * np.nan, y, None, "NaN"),
         (t, y, edges + 0.5, "integers"),
+        (t, y, edges.astype(str), "integers"),
+        (t, y, edges > 3, "integers"),
         (t, y, edges + 100, "0..149"),
     ]:
-        with pytest.raises(InputError, match=words):
-            shaper().fit(given, labels, edge_index=graph)
+        with pytest.raises(InputError, match=words) as caught:
+            shaper(scope="neighbors").fit(given, labels, edge_index=edges if graph is None else graph)
+        assert "\n" not in str(caught.value)
+    for kind in ("uint32", ">i8", "uint8"):
+        shaper(scope="neighbors").fit(t, y, edge_index=edges.astype(kind))
+    with pytest.raises(InputError, match="n_views=4"):
+        BoundaryShaper(n_views=4, delta=0.0).fit(t, y)
     for options in ({"scope": "neighbors"}, {"neighborhood": "graph"}):
         with pytest.raises(InputError, match="edge_index"):
             shaper(**options).fit(t, y)

@@ -53,6 +53,9 @@ def test_hash_depends_on_features_edges_and_labels():
         Graph(X, EDGES, Y.clamp(min=0)),
         Graph(X[:, :1], EDGES, Y),
     ]
+    narrow = Graph(Sparse.from_dense(torch.eye(3)), EDGES[:, :0], torch.zeros(3, dtype=torch.long))
+    wide = Graph(Sparse.from_dense(torch.eye(3, 9)), EDGES[:, :0], torch.zeros(3, dtype=torch.long))
+    assert narrow.content_hash != wide.content_hash
     assert len({graph.content_hash for graph in graphs}) == len(graphs)
     assert Graph(X, EDGES, Y, "other name").content_hash == graphs[0].content_hash
     assert graphs[0].to("cpu").content_hash == graphs[0].content_hash

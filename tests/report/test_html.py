@@ -116,7 +116,8 @@ def test_test_peek_is_marked(tmp_path: Path, small_graph: Graph, quick: Quick) -
 def test_notes_and_missing_values_are_told(tmp_path: Path, small_graph: Graph, quick: Quick) -> None:
     """Nothing to shape and nobody to test."""
     masks = {f"{part}_mask": small_graph.y < -1 for part in ("train", "val", "test")}
-    masks["train_mask"] = small_graph.y >= 0
+    masks["val_mask"][:20] = True
+    masks["train_mask"] = ~masks["val_mask"]
     graph = replace(small_graph, masks=masks)
     plan = quick(split="mask", shaper={"delta": 0.0})
     page = Page(write_report(run(plan, graph, [0], tmp_path), graph).read_text())

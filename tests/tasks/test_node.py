@@ -77,6 +77,7 @@ def test_labels_that_cannot_be_learned_from(small_graph: Graph) -> None:
     masks["train_mask"][(small_graph.y < 2).nonzero().flatten()[:20]] = True
     masks["test_mask"][-20:] = True
     masks["test_mask"] &= ~masks["train_mask"]
+    masks["val_mask"] = ~(masks["train_mask"] | masks["test_mask"])
     graph = replace(small_graph, masks=masks, name="mine")
     split = make_split(graph, "mask")
     with pytest.raises(InputError, match=r"Class 2 of graph 'mine' has no training node under split 'mask': use"):

@@ -59,6 +59,12 @@ class Inputs(NamedTuple):
     rows: Tensor | None = None
 
 
+def check_views(dim: int, n_views: int) -> None:
+    """Refuse views that are not equal parts of z."""
+    if dim % n_views:
+        raise InputError(f"z has {dim} columns, which n_views={n_views} does not divide: give equal parts.")
+
+
 class BoundaryAttention(nn.Module):
     r"""A^(B)(Z) = concat_a( softmax(Q_a K_a^T / sqrt(D_a)) V_a ) W_out + Z.
 
@@ -89,8 +95,7 @@ class BoundaryAttention(nn.Module):
     ) -> None:
         super().__init__()
         parts = n_views if scope == "views" else 1
-        if dim % parts:
-            raise InputError(f"z has {dim} columns, which n_views={n_views} does not divide: give equal parts.")
+        check_views(dim, parts)
         self.scope: Scope = "self" if scope == "views" and parts == 1 else scope
         self.n_heads = n_heads
         self.n_views = parts

@@ -17,8 +17,10 @@ Array = Any
 def as_tensor(z: Array, device: torch.device) -> Tensor:
     """Embeddings `[N, D]` as a float tensor on `device`, checked; float64 stays float64."""
     given: Tensor = z.detach() if isinstance(z, Tensor) else torch.from_numpy(np.require(z, requirements=["C", "W"]))
-    if given.dim() != 2 or given.shape[0] == 0:
+    if given.dim() != 2 or 0 in given.shape:
         raise InputError(f"z has shape {tuple(given.shape)}: give a matrix with a row a node.")
+    if given.dtype.is_complex:
+        raise InputError("z holds complex numbers: give real ones.")
     bad = int((~torch.isfinite(given)).sum())
     if bad:
         raise InputError(f"z holds {bad} values that are NaN or infinite: replace them by numbers first.")
@@ -37,9 +39,13 @@ def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
     values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if values.ndim != 1 or values.shape[0] != n:
         raise InputError(f"y has shape {values.shape}, but z has {n} rows: give one label a row, -1 where unknown.")
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        raise InputError("y holds NaN: mark unknown labels with -1.")
-    known = values != -1 if values.dtype.kind in "if" else np.ones(n, dtype=bool)
+    if values.dtype.kind in "OS":
+        values = values.astype(str)
+    if values.dtype.kind == "f" and not np.equal(values, np.round(values)).all():
+        raise InputError("y holds NaN or fractions: give a class a row, and -1 where it is unknown.")
+    if values.dtype.kind not in "biufU":
+        raise InputError(f"y holds {values.dtype}: give classes as whole numbers or as text, -1 where unknown.")
+    known = values != ("-1" if values.dtype.kind == "U" else -1)
     classes, codes = np.unique(values[known], return_inverse=True)
     if len(classes) < 2:
         state = "no label" if len(classes) == 0 else "one class only"
@@ -50,18 +56,26 @@ def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
 
 
 def as_edges(edge_index: Array, n: int, device: torch.device) -> Tensor:
-    """Edges `[2, E]` on `device`, checked; both directions of each are added."""
-    edges = torch.as_tensor(edge_index)
-    if edges.dtype.is_floating_point or edges.dim() != 2 or edges.shape[0] != 2:
+    """Edges `[2, E]` on `device`, checked."""
+    kind = edge_index.dtype if isinstance(edge_index, Tensor) else np.asarray(edge_index).dtype
+    shape = tuple(edge_index.shape) if isinstance(edge_index, Tensor) else np.shape(edge_index)
+    whole = isinstance(kind, np.dtype) and kind.kind in "iu"
+    if isinstance(kind, torch.dtype):
+        whole = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+    if not whole or len(shape) != 2 or shape[0] != 2:
         raise InputError(
-            f"edge_index has shape {tuple(edges.shape)} and dtype {str(edges.dtype).removeprefix('torch.')}: "
-            "give integers of shape (2, E)."
+            f"edge_index has shape {shape} and dtype {str(kind).removeprefix('torch.')}: give integers of shape (2, E)."
         )
+    edges = torch.as_tensor(edge_index if isinstance(edge_index, Tensor) else np.asarray(edge_index).astype(np.int64))
     if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= n):
         raise InputError(
             f"edge_index names nodes from {int(edges.min())} to {int(edges.max())}, but z has {n} rows: "
             f"indices must lie in 0..{n - 1}."
         )
-    edges = edges.long().to(device)
+    return edges.long().to(device)
+
+
+def both_directions(edges: Tensor, n: int) -> Tensor:
+    """Every edge of `[2, E]` in both directions, once."""
     keys = torch.unique(torch.cat([edges[0] * n + edges[1], edges[1] * n + edges[0]]))
     return torch.stack([keys // n, keys % n])

@@ -36,8 +36,7 @@ def nearest(query: Tensor, z: Tensor, k: int) -> Tensor:
         query: Indices of rows of `z` `[Q]`.
         z: Embeddings `[n, D]`.
 
-    Equally distant rows are taken in the order of their index, so that the answer is one and the
-    same on every device.
+    Equally distant rows are taken in the order of their index.
     """
     n = z.shape[0]
     k = min(k, n - 1)

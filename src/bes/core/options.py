@@ -34,9 +34,9 @@ def check_options(options: BoundaryShaper) -> None:
     for name, kind in _CHOICES.items():
         _check_choice(name, getattr(options, name), get_args(kind))
     for name in ("n_layers", "n_iter"):
-        _check_number(name, getattr(options, name), lambda v: v >= 0 and v == int(v), "a whole number from 0")
+        _check_number(name, getattr(options, name), lambda v: _whole(v) and v >= 0, "a whole number from 0")
     for name in ("batch_size", "n_neighbors", "n_views", "n_heads"):
-        _check_number(name, getattr(options, name), lambda v: v >= 1 and v == int(v), "a whole number from 1")
+        _check_number(name, getattr(options, name), lambda v: _whole(v) and v >= 1, "a whole number from 1")
     for name in ("tau", "alpha", "eta"):
         _check_number(name, getattr(options, name), lambda v: v > 0, "a number above 0")
     for name in ("delta", "weight_decay", "tol"):
@@ -54,3 +54,7 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 def _check_number(name: str, value: Any, test: Callable[[Any], bool], wanted: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not test(value):
         raise InputError(f"{name}={value!r} is out of range: use {wanted}.")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer)

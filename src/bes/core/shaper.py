@@ -59,7 +59,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         boundary_: Indices of the boundary nodes, an array a layer looked at.
         shift_scores_: S(v) of every node, NaN outside region and labels, an array a layer looked at.
         region_sizes_: Nodes in the region, a number a layer looked at.
-        history_: A dict an iteration: layer, iteration, loss, loss_after, displacement, scale,
+        history_: A dict an iteration: layer, iteration, loss and loss_after of the batch, displacement
+            (Delta of the virtual step, Eq. 12), scale (of the step that was kept, Eq. 13; 0 if none),
             halvings, accepted.
     """
 
@@ -129,6 +130,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         """
         options.check_options(self)
         z, edges = self._inputs(X, edge_index, reset=True)
+        if self.scope == "views":
+            attention.check_views(z.shape[1], self.n_views)
         self.classes_, codes = inputs.encode_labels(y, z.shape[0])
         labels = codes.to(z.device)
         around = self._around(edges, z.shape[0])
@@ -164,7 +167,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         around = self._around(edges, z.shape[0])
         with torch.no_grad():
             for layer in self.layers_:
-                z = layer.to(z.device, z.dtype)(z, around)
+                weights = tuple(weight.to(z) for weight in layer.weights)
+                z = z + layer.full(weights, layer.read(z, around))
         return inputs.like(z, X)
 
     def fit_transform(self, X: Array, y: Array, edge_index: Array | None = None) -> Array:
@@ -187,10 +191,16 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
             elif z.shape[1] != self.n_features_in_:
                 raise InputError(f"z has {z.shape[1]} columns, but fit saw {self.n_features_in_}: give the same width.")
         else:
-            X = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+            try:
+                X = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+            except ValueError as error:
+                raise InputError(str(error).replace("\n", " ")) from None
             z = inputs.as_tensor(X, seeding.pick_device(self.device))
-        edges = None if edge_index is None else inputs.as_edges(edge_index, z.shape[0], z.device)
-        return z, edges
+        if edge_index is None:
+            return z, None
+        edges = inputs.as_edges(edge_index, z.shape[0], z.device)
+        used = self.scope == "neighbors" or self.neighborhood == "graph"
+        return z, inputs.both_directions(edges, z.shape[0]) if used else None
 
     def _around(self, edges: Tensor | None, n: int) -> attention.Neighborhoods | None:
         if self.scope != "neighbors":
@@ -203,7 +213,10 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         """Write the fitted shaper as a directory of safetensors and JSON."""
         check_is_fitted(self, "layers_")
         state = {
-            "options": self.get_params(),
+            "options": {
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in self.get_params().items()
+            },
             "classes": self.classes_.tolist(),
             "n_features_in": self.n_features_in_,
             "boundary": [nodes.tolist() for nodes in self.boundary_],
@@ -220,6 +233,13 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
     def load(cls, path: str | Path) -> Self:
         """Read a shaper that `save` wrote."""
         state, tensors = storage.read(path)
+        try:
+            return cls._restore(state, tensors)
+        except (KeyError, TypeError, RuntimeError):
+            raise InputError(f"{path} is damaged: save the shaper again.") from None
+
+    @classmethod
+    def _restore(cls, state: dict[str, Any], tensors: dict[str, Tensor]) -> Self:
         shaper = cls(**state["options"])
         shaper.classes_ = np.asarray(state["classes"])
         shaper.n_features_in_ = state["n_features_in"]

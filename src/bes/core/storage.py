@@ -24,15 +24,19 @@ def write(path: str | Path, state: dict[str, Any], tensors: dict[str, Tensor]) -
     path = Path(path)
     if path.exists() and not (path / "shaper.json").is_file():
         raise InputError(f"{path} exists and holds no shaper: choose another place to save to.")
+    text = json.dumps({"format": FORMAT, "version": VERSION, **state}, indent=1)
+    fresh = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): choose a writable place.") from None
-    fresh.chmod(0o755)
-    save_file({key: tensor.contiguous().cpu() for key, tensor in tensors.items()}, fresh / "weights.safetensors")
-    text = json.dumps({"format": FORMAT, "version": VERSION, **state}, indent=1)
-    (fresh / "shaper.json").write_text(text)
+        fresh.chmod(0o755)
+        save_file({key: tensor.contiguous().cpu() for key, tensor in tensors.items()}, fresh / "weights.safetensors")
+        (fresh / "shaper.json").write_text(text, encoding="utf-8")
+    except (OSError, SafetensorError) as error:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} cannot be written ({reason}): choose a writable place.") from None
     if path.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent)) / "shaper"
         os.replace(path, old)
@@ -46,12 +50,14 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """What `write` wrote."""
     path = Path(path)
     try:
-        state = json.loads((path / "shaper.json").read_text())
+        state = json.loads((path / "shaper.json").read_text(encoding="utf-8"))
         tensors = load_file(path / "weights.safetensors")
-    except FileNotFoundError:
+    except OSError:
         raise InputError(f"{path} is no saved shaper: give a directory that BoundaryShaper.save wrote.") from None
     except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError):
         raise InputError(f"{path} is damaged: save the shaper again.") from None
+    if not isinstance(state, dict):
+        raise InputError(f"{path} is damaged: save the shaper again.")
     if state.get("format") != FORMAT or state.get("version") != VERSION:
         raise InputError(
             f"{path} has format {state.get('format')!r} version {state.get('version')!r}, and this library reads "

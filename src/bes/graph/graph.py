@@ -75,7 +75,7 @@ class Graph:
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of features, edges and labels, on any device: what a run id stands on."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(str(tuple(self.x.shape)).encode())
         parts = [self.edge_index, self.y]
         parts += list(self.x.coo()) if isinstance(self.x, Sparse) else [self.x]
         for part in parts:
@@ -134,6 +134,8 @@ def _check_features(x: Features, name: str) -> Features:
         raise InputError(
             f"The features of graph '{name}' have shape {tuple(x.shape)}: give a matrix with a row a node."
         )
+    if x.dtype.is_complex:
+        raise InputError(f"The features of graph '{name}' are complex numbers: give real ones.")
     if isinstance(x, Sparse):
         x = x if x.dtype == torch.float32 else Sparse(x.csr.to(torch.float32))
     else:
@@ -152,7 +154,7 @@ def _check_features(x: Features, name: str) -> Features:
 
 
 def _check_edges(edge_index: Tensor, n: int, name: str) -> Tensor:
-    if edge_index.dtype.is_floating_point or edge_index.dtype in (torch.bool, torch.complex64, torch.complex128):
+    if not _whole(edge_index):
         raise InputError(
             f"The edges of graph '{name}' have dtype {str(edge_index.dtype).removeprefix('torch.')}: "
             "node indices must be integers."
@@ -161,12 +163,17 @@ def _check_edges(edge_index: Tensor, n: int, name: str) -> Tensor:
         raise InputError(
             f"The edges of graph '{name}' have shape {tuple(edge_index.shape)}: give an array of shape (2, E)."
         )
+    edge_index = edge_index.long()
     if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= n):
         raise InputError(
             f"The edges of graph '{name}' name nodes from {int(edge_index.min())} to {int(edge_index.max())}, "
             f"but it has {n} nodes: indices must lie in 0..{n - 1}."
         )
-    return edge_index.long()
+    return edge_index
+
+
+def _whole(values: Tensor) -> bool:
+    return not (values.dtype.is_floating_point or values.dtype.is_complex or values.dtype == torch.bool)
 
 
 def _check_labels(y: Tensor, n: int, name: str) -> Tensor:
@@ -175,7 +182,7 @@ def _check_labels(y: Tensor, n: int, name: str) -> Tensor:
             f"The labels of graph '{name}' have shape {tuple(y.shape)}, but it has {n} nodes: "
             "give one class a node, -1 where unknown."
         )
-    if y.dtype.is_floating_point or int(y.min()) < -1:
+    if not _whole(y) or int(y.long().min()) < -1:
         raise InputError(
             f"The labels of graph '{name}' must be integers from 0, or -1 where unknown: "
             "number the classes 0, 1, 2, ..."

@@ -109,7 +109,10 @@ def split_nodes(
             Otherwise nodes are drawn regardless of class, and a rare class may miss train.
     """
     if not (0 < train < 1 and 0 <= val < 1 and train + val <= 1):
-        raise InputError(f"The split fractions train={train} and val={val} must be positive and sum to at most 1.")
+        raise InputError(
+            f"The split fractions train={train} and val={val} do not fit: train lies between 0 and 1, val is not "
+            "negative, and together they are at most 1."
+        )
     y = graph.y.cpu()
     order = _shuffled(graph, seed)
     groups = [order[y[order] == c] for c in y[order].unique().tolist()] if stratify else [order]

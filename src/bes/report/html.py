@@ -10,7 +10,7 @@ import jinja2
 import numpy as np
 
 from bes.graph.graph import Graph
-from bes.records import RunDirectory, whole_file
+from bes.records import RunDirectory, whole_file, writing
 from bes.report.figures import embedding_map
 from bes.summary import Summary, difference, values, verdict
 
@@ -21,7 +21,7 @@ PARTS = {"val": "validation", "test": "test", "test_boundary": "test, at the bou
 def write_report(directory: RunDirectory, graph: Graph) -> Path:
     """Write `report.html` into a run's folder from its records and return its path."""
     records = sorted(directory.records, key=lambda r: (r["seed"], r["arm"]))
-    template = resources.files("bes.report").joinpath("template.html").read_text()
+    template = resources.files("bes.report").joinpath("template.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     page = environment.from_string(template).render(
         config=directory.config,
@@ -35,8 +35,8 @@ def write_report(directory: RunDirectory, graph: Graph) -> Path:
         settings=directory.config.model_dump(mode="json"),
     )
     path = directory.path / "report.html"
-    with whole_file(path) as temporary:
-        temporary.write_text(page)
+    with writing(directory.path), whole_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
     return path
 
 

@@ -80,3 +80,8 @@ def check_labels(graph: Graph, split: NodeSplit, *, allow_missing: bool) -> None
             f"Class {', '.join(map(str, missing))} of graph '{graph.name}' has no training node under split "
             f"'{split.name}': use --split random, or --set allow_missing_classes=true to go on without it."
         )
+    if split.val.numel() == 0:
+        raise InputError(
+            f"Split '{split.name}' of graph '{graph.name}' has no validation node to select on: "
+            "label more nodes, or use another split."
+        )

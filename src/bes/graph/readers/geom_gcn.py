@@ -60,7 +60,7 @@ def geom_masks(folder: Path, n_nodes: int, prefix: str = "") -> dict[str, Tensor
 def _table(path: Path, width: int) -> list[list[str]]:
     """The rows of a tab-separated file below its header."""
     try:
-        rows = [line.split("\t") for line in path.read_text().splitlines()[1:] if line]
+        rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:] if line]
     except (OSError, ValueError) as error:
         raise InputError(f"The file {path} is missing or not text: put the published file there.") from error
     if any(len(row) != width for row in rows):

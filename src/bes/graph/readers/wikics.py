@@ -42,7 +42,7 @@ def read_wikics(path: str | Path, name: str = "wikics") -> Graph:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        raw = json.loads(path.read_text())
+        raw = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"The file {path} is missing or not JSON: use the published data.json.") from error
     missing = [key for key in _KEYS if not isinstance(raw, dict) or key not in raw]
