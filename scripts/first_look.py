@@ -16,6 +16,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from bes.config import RunConfig
 from bes.graph.catalog import load
 from bes.runs import run
@@ -56,7 +58,7 @@ def measure() -> None:
 
 
 def machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, no GPU, shared with other work"
+    return f"{os.cpu_count()} cores, {platform.machine()}, {'a' if torch.cuda.is_available() else 'no'} GPU"
 
 
 def documents() -> dict[Path, str]:
@@ -67,7 +69,7 @@ def documents() -> dict[Path, str]:
     page = TEXT.format(
         date=first["date"],
         machine=first["machine"],
-        versions=", ".join(f"{name} {value}" for name, value in first["versions"].items() if value),
+        versions=versions(records),
         honest=honest,
         boundary=boundary_table(records),
         peek=table(records, [cell for cell in CELLS if cell[1] == "official"]),
@@ -78,6 +80,13 @@ def documents() -> dict[Path, str]:
     _, _, tail = rest.partition(END)
     short = README_TEXT.format(overall=overall(records), honest=honest)
     return {PAGE: page, README: f"{head}{BEGIN}\n{short}\n{END}{tail}"}
+
+
+def versions(records: list[Record]) -> str:
+    """Every version and commit that a record was made with."""
+    names = records[0]["versions"]
+    found_by = {name: sorted({str(r["versions"][name]) for r in records if r["versions"][name]}) for name in names}
+    return ", ".join(f"{name} {' and '.join(found)}" for name, found in found_by.items() if found)
 
 
 def write() -> None:
