@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from scipy import stats
 
 from bes.config import RunConfig
 from bes.graph.catalog import load
@@ -166,13 +167,14 @@ def overall(records: list[Record]) -> str:
     )
     text += f", {len(gains)} a gain" + (f": {', '.join(gains)}" if gains else "")
     text += f", {len(losses)} a loss" + (f": {', '.join(losses)}" if losses else "")
-    return text + "."
+    by_chance = (clear + len(gains) + len(losses)) * 2 * stats.t.sf(2, df=len(SEEDS) - 1)
+    return f"{text}. Chance alone would put {by_chance:.1f} of so many cells beyond two standard errors."
 
 
 TEXT = """# First look: does shaping help when it is measured honestly?
 
-Written by `make first-look` on {date}; {machine}; {versions}. Every figure comes from
-`results/first-look.jsonl.gz`, one record a seed and arm.
+Written by `make first-look` on {date}; {machine}; {versions}.
+Every figure comes from `results/first-look.jsonl.gz`, one record a seed and arm.
 
 {overall}
 
