@@ -60,7 +60,7 @@ def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Ten
 
 
 #: Below this many numbers in z, waking other threads costs more than they save.
-ALONE = 1 << 18
+ALONE = 1 << 20
 
 
 @contextmanager
