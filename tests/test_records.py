@@ -12,10 +12,11 @@ import torch
 
 from bes.config import RunConfig
 from bes.errors import InputError
+from bes.files import whole_file
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit
 from bes.pipeline import run_seed
-from bes.records import RunDirectory, data_hash, versions, whole_file
+from bes.records import RunDirectory, data_hash, versions
 
 Quick = Callable[..., RunConfig]
 

@@ -12,7 +12,7 @@ from bes import seeding
 from bes.config import ShaperConfig, parse_settings, validate
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
-from bes.records import whole_file
+from bes.files import whole_file
 
 
 class PluginConfig(ShaperConfig):

@@ -7,9 +7,9 @@ import json
 import os
 import platform
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,9 @@ import numpy as np
 
 from bes.config import RunConfig, run_id
 from bes.errors import InputError
+from bes.files import PART, whole_file
 from bes.graph.graph import Graph
 from bes.pipeline import SeedResult
-
-#: How the name of a file begins that is still being written.
-PART = ".part-"
 
 
 def data_hash(graph: Graph) -> str:
@@ -157,20 +155,6 @@ def writing(path: Path) -> Iterator[None]:
         ) from None
 
 
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`, moved onto it when the block ends well."""
-    handle, name = tempfile.mkstemp(prefix=PART, suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o644)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def versions() -> dict[str, str | None]:
     """The versions a record depends on, and the commit when the library runs from a checkout."""
     found: dict[str, str | None] = {"bes": version("bes-graph"), "python": platform.python_version()}
@@ -178,7 +162,9 @@ def versions() -> dict[str, str | None]:
     return {**found, "commit": _commit()}
 
 
+@cache
 def _commit() -> str | None:
+    """The commit of the code that this process has loaded."""
     here = Path(__file__).resolve().parent
     command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
     try:

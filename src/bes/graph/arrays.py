@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bes.errors import InputError
+from bes.files import whole_file
 from bes.graph.sparse import Sparse
 
 #: Any numeric numpy array.
@@ -44,17 +43,10 @@ def save_arrays(path: Path, arrays: dict[str, Array]) -> None:
     """Write `arrays` to `path` as a compressed `.npz`, whole or not at all; equal arrays give equal bytes."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        with whole_file(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
     except OSError as error:
         raise InputError(f"The file {path} cannot be written ({error.strerror}): choose another folder.") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        os.chmod(part, 0o644)  # mkstemp makes it private
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
 
 
 def to_tensor(array: Array, what: str) -> Tensor:

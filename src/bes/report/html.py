@@ -9,8 +9,9 @@ from typing import Any
 import jinja2
 import numpy as np
 
+from bes.files import whole_file
 from bes.graph.graph import Graph
-from bes.records import RunDirectory, whole_file, writing
+from bes.records import RunDirectory, writing
 from bes.report.figures import embedding_map
 from bes.summary import Summary, difference, values, verdict
 
