@@ -77,6 +77,21 @@ def _alone_if_small(z: Tensor) -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
+def new_layer(
+    options: BoundaryShaper, dim: int, dtype: torch.dtype, generator: torch.Generator | None = None
+) -> attention.BoundaryAttention:
+    """A layer of width `dim` as the options want it, not trained yet."""
+    return attention.BoundaryAttention(
+        dim,
+        scope=options.scope,
+        n_heads=options.n_heads,
+        n_views=options.n_views,
+        init=options.init,
+        generator=generator,
+        dtype=dtype,
+    )
+
+
 def train_layer(
     options: BoundaryShaper,
     index: int,
@@ -87,15 +102,8 @@ def train_layer(
     report: Callable[[dict[str, Any]], None],
 ) -> tuple[attention.BoundaryAttention, Tensor]:
     """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it."""
-    layer = attention.BoundaryAttention(
-        z.shape[1],
-        scope=options.scope,
-        n_heads=options.n_heads,
-        n_views=options.n_views,
-        init=options.init,
-        generator=seeding.generator(options.random_state, "init", index),
-        dtype=z.dtype,
-    ).to(z.device)
+    start = seeding.generator(options.random_state, "init", index)
+    layer = new_layer(options, z.shape[1], z.dtype, start).to(z.device)
     problem = LayerProblem(layer, z, around, _objective(options, z, labels, found))
     stepper = update.Stepper(
         problem,

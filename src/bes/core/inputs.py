@@ -57,22 +57,23 @@ def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
 
 def as_edges(edge_index: Array, n: int, device: torch.device) -> Tensor:
     """Edges `[2, E]` on `device`, checked."""
-    kind = edge_index.dtype if isinstance(edge_index, Tensor) else np.asarray(edge_index).dtype
-    shape = tuple(edge_index.shape) if isinstance(edge_index, Tensor) else np.shape(edge_index)
-    whole = isinstance(kind, np.dtype) and kind.kind in "iu"
+    given = edge_index if isinstance(edge_index, Tensor) else np.asarray(edge_index)
+    kind, shape = given.dtype, tuple(given.shape)
     if isinstance(kind, torch.dtype):
         whole = not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+    else:
+        whole = kind.kind in "iu"
     if not whole or len(shape) != 2 or shape[0] != 2:
         raise InputError(
             f"edge_index has shape {shape} and dtype {str(kind).removeprefix('torch.')}: give integers of shape (2, E)."
         )
-    edges = torch.as_tensor(edge_index if isinstance(edge_index, Tensor) else np.asarray(edge_index).astype(np.int64))
+    edges = given.long() if isinstance(given, Tensor) else torch.from_numpy(given.astype(np.int64))
     if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= n):
         raise InputError(
             f"edge_index names nodes from {int(edges.min())} to {int(edges.max())}, but z has {n} rows: "
             f"indices must lie in 0..{n - 1}."
         )
-    return edges.long().to(device)
+    return edges.to(device)
 
 
 def both_directions(edges: Tensor, n: int) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bes import seeding
 from bes.core import attention, boundary, gaussians, gravity, inputs, options, similarity, storage, update
-from bes.core.algorithm import Boundary, find_boundary, train_layer
+from bes.core.algorithm import Boundary, find_boundary, new_layer, train_layer
 from bes.core.inputs import Array
 from bes.errors import InputError
 from bes.progress import iterations
@@ -251,13 +251,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         for i in range(state["n_layers"]):
             prefix = f"layer.{i}."
             weights = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
-            layer = attention.BoundaryAttention(
-                shaper.n_features_in_,
-                scope=shaper.scope,
-                n_heads=shaper.n_heads,
-                n_views=shaper.n_views,
-                dtype=weights["out"].dtype,
-            )
+            start = torch.Generator()  # its draws are overwritten; torch's own stream stays untouched
+            layer = new_layer(shaper, shaper.n_features_in_, weights["out"].dtype, start)
             layer.load_state_dict(weights)
             shaper.layers_.append(layer.requires_grad_(False))
         return shaper

@@ -9,9 +9,10 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
+from bes.core.attention import Weights
+
 Update = Literal["adaptive", "official"]
 AlphaUnit = Literal["node", "total"]
-Weights = tuple[Tensor, ...]
 
 #: How often a step that does not lower the loss is halved before it is dropped.
 HALVINGS = 4
