@@ -74,7 +74,7 @@ def test_history_and_callbacks_see_each_epoch() -> None:
     assert [epoch for epoch, _, _ in seen] == [0, 1, 2]
     assert not any(training for _, training, _ in seen)
     assert [row for _, _, row in seen] == log.history
-    assert [row["acc"] for row in log.history] == [0.1, 0.3, 0.2]
+    assert [row["score"] for row in log.history] == [0.1, 0.3, 0.2]
     losses = [row["loss"] for row in log.history]
     assert losses == sorted(losses, reverse=True)
 

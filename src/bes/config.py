@@ -15,9 +15,19 @@ from bes.core import attention, boundary, gaussians, gravity, options, similarit
 from bes.core.update import AlphaUnit, Update
 from bes.errors import InputError
 from bes.graph.datasets import known
-from bes.presets import PAPER_DECODER, PAPER_ENCODERS, PRESETS
+from bes.graph.links import Message, Select
+from bes.presets import PRESETS, defaults
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+#: What is predicted: the class of nodes, links, or the class of edges.
+Task = Literal["node", "link", "edge"]
+
+
+def _names(given: Any) -> Any:
+    """`cheb,gcn` is two names."""
+    return tuple(name.strip() for name in given.split(",") if name.strip()) if isinstance(given, str) else given
 
 
 class _Frozen(BaseModel):
@@ -33,12 +43,9 @@ class EncoderConfig(_Frozen):
     lr: float = Field(0.01, gt=0)
     weight_decay: float = Field(5e-4, ge=0)
     dropout: float = Field(0.5, ge=0, lt=1)
+    patience: int = Field(0, ge=0, description="Epochs without a better validation score before stopping; 0 never.")
 
-    @field_validator("names", mode="before")
-    @classmethod
-    def _split_names(cls, given: Any) -> Any:
-        """`cheb,gcn` is two names."""
-        return tuple(name.strip() for name in given.split(",") if name.strip()) if isinstance(given, str) else given
+    _split_names = field_validator("names", mode="before")(_names)
 
 
 class ShaperConfig(_Frozen):
@@ -79,13 +86,26 @@ class DecoderConfig(_Frozen):
     weight_decay: float = Field(5e-4, ge=0)
     dropout: float = Field(0.5, ge=0, lt=1)
     norm: Literal["batch", "none"] = "none"
+    patience: int = Field(0, ge=0)
+
+
+class LinkConfig(_Frozen):
+    """What only links and edges need."""
+
+    boundary: Literal["auto", "classes", "clusters", "pairs"] = Field("auto", description="What is shaped, and by what.")
+    n_clusters: int = Field(10, ge=2, description="Clusters of boundary=clusters.")
+    label_split: str = Field("random", description="The node split whose training labels boundary=classes gets.")
+    shaping_pairs: int = Field(20_000, ge=4, description="Training pairs that boundary=pairs shapes, at most.")
+    message: Message = Field("train", description="Edges that pass messages when test pairs are scored.")
+    select: Select = Field("auc", description="What validation selects by.")
+    batch: int = Field(1 << 16, ge=1, description="Training edges a step, at most.")
 
 
 class RunConfig(_Frozen):
     """Everything that a run depends on but its seeds."""
 
     dataset: str
-    task: Literal["node"] = "node"
+    task: Task = "node"
     split: str = "random"
     preset: str = "paper"
     selection: Literal["validation", "test-peek"] = "validation"
@@ -95,6 +115,10 @@ class RunConfig(_Frozen):
     encoders: EncoderConfig = EncoderConfig()
     shaper: ShaperConfig = ShaperConfig()
     decoder: DecoderConfig = DecoderConfig()
+    links: LinkConfig = LinkConfig()
+    rivals: tuple[str, ...] = Field((), description="Arms beside control and bes.")
+
+    _split_rivals = field_validator("rivals", mode="before")(_names)
 
     @classmethod
     def build(
@@ -122,14 +146,12 @@ class RunConfig(_Frozen):
         if chosen not in PRESETS:
             raise InputError(_unknown_preset(chosen))
         info = known(dataset)
-        merged: dict[str, Any] = {"preset": chosen, "split": (info.split if info else "") or "random"}
-        for layer in [PRESETS[chosen], *over]:
+        task = str(next((layer["task"] for layer in reversed(over) if layer.get("task")), "node"))
+        merged: dict[str, Any] = {}
+        usual = defaults(task, info.name if info else dataset, info.split if info else None)
+        for layer in [usual, PRESETS[chosen], *over]:
             _merge(merged, layer)
-        merged["dataset"] = dataset = info.name if info else dataset
-        for part, key, table in (("encoders", "names", PAPER_ENCODERS), ("decoder", "kind", PAPER_DECODER)):
-            section = merged.setdefault(part, {})
-            if isinstance(section, dict) and not section.get(key):
-                section[key] = table.get(dataset, table["*"])
+        merged |= {"dataset": info.name if info else dataset, "preset": chosen}
         return validate(cls, merged)
 
     def canonical(self) -> str:

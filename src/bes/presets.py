@@ -39,3 +39,31 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "strong": {"encoders": {"channels": 64}},
 }
+
+#: What a link or edge run is unless told otherwise, chosen on validation (docs/research-log.md).
+PAIRS: dict[str, Any] = {
+    "encoders": {"channels": 64, "epochs": 300, "patience": 50},
+    "decoder": {"patience": 50},
+}
+
+#: Arms that cost little and say much beside a link run.
+LINK_RIVALS = ("cn", "aa", "ra", "pa", "cosine", "mlp")
+
+
+def defaults(task: str, dataset: str, split: str | None) -> dict[str, Any]:
+    """What a run is before presets and settings: by the task, and by what the paper uses for the data set.
+
+    Args:
+        split: The data set's own node split; empty where its nodes have no labels and None where it is not known.
+    """
+    if task == "node":
+        encoders, decoder = (table.get(dataset, table["*"]) for table in (PAPER_ENCODERS, PAPER_DECODER))
+        return {"split": split or "random", "encoders": {"names": encoders}, "decoder": {"kind": decoder}}
+    collab = dataset == "ogbl-collab"  # the only one whose encoder and decoder for links the paper names
+    return {
+        "split": "official" if split == "" else "random",
+        "rivals": LINK_RIVALS if task == "link" else ("mlp",),
+        "encoders": {**PAIRS["encoders"], "names": ("sage",) if collab else ("gcn", "sage")},
+        "decoder": {**PAIRS["decoder"], "kind": "dot" if collab else "mlp"},
+        "links": {"select": "hits@50" if collab else "auc"},
+    }

@@ -20,7 +20,7 @@ from bes.config import RunConfig, run_id
 from bes.errors import InputError
 from bes.files import PART, whole_file
 from bes.graph.graph import Graph
-from bes.pipeline import SeedResult
+from bes.pipeline.results import SeedResult
 
 
 def data_hash(graph: Graph) -> str:
@@ -99,7 +99,7 @@ class RunDirectory:
         with whole_file(self.path / "splits" / f"{seed}.npz") as temporary:
             result.split.save(temporary)
         with whole_file(self.path / "embeddings" / f"{seed}.npz") as temporary:
-            np.savez_compressed(temporary, before=result.before, after=result.after, boundary=result.boundary_nodes)
+            np.savez_compressed(temporary, allow_pickle=False, **result.rows)
         with whole_file(self.path / "history" / f"{seed}.json") as temporary:
             temporary.write_text(json.dumps(result.history), encoding="utf-8")
         done = {(record["seed"], record["arm"]) for record in self.records}
@@ -107,7 +107,7 @@ class RunDirectory:
             if (seed, arm.arm) in done:
                 continue
             with whole_file(self.path / "predictions" / f"{seed}-{arm.arm}.npz") as temporary:
-                np.savez_compressed(temporary, node=np.arange(len(arm.prob)), prob=arm.prob)
+                np.savez_compressed(temporary, allow_pickle=False, **arm.predictions)
             record = {
                 "dataset": self.config.dataset,
                 "task": self.config.task,
@@ -122,6 +122,7 @@ class RunDirectory:
                 "selected_epoch": arm.selected,
                 "notes": arm.notes,
                 "steps": arm.steps,
+                **arm.more,
                 "config": self.identity["config"],
                 "data_hash": self.data_hash,
                 "run_id": run_id(self.config, self.data_hash, version("bes-graph"), seed, arm.arm),

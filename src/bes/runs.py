@@ -14,7 +14,8 @@ import torch
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.pipeline import ARMS, SeedResult, check, run_seed
+from bes.pipeline import arms_of, check, run_seed
+from bes.pipeline.results import SeedResult
 from bes.records import RunDirectory, data_hash
 
 #: Called with (seeds done, seeds asked for) as each seed ends.
@@ -30,12 +31,12 @@ def run(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> RunDirectory:
-    """Run every seed that `out` does not hold yet, both arms each, and record it as it ends."""
+    """Run every seed that `out` does not hold yet, all arms each, and record it as it ends."""
     if jobs < 1:
         raise InputError(f"--jobs {jobs} leaves nobody to work: use 1 or more.")
     check(config, graph, seeds)
     directory = RunDirectory(Path(out), config, data_hash(graph))
-    missing = directory.missing(seeds, ARMS)
+    missing = directory.missing(seeds, arms_of(config))
     done = len(seeds) - len(missing)
     if progress:
         progress(done, len(seeds))

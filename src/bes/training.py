@@ -10,10 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from bes.graph.pairs import pair_loss
+
 if TYPE_CHECKING:
+    from bes.graph.pairs import PairSplit
     from bes.graph.splits import NodeSplit, Part
 
-#: What a score returns: (accuracy, negative loss). Larger is better; the loss breaks ties.
+#: What a score returns: (accuracy or the task's own measure, negative loss). Larger is better; the loss breaks ties.
 Score = tuple[float, float]
 
 #: Called after each epoch with the epoch, the model in evaluation mode and the row of history.
@@ -38,6 +41,7 @@ def train(
     epochs: int,
     lr: float,
     weight_decay: float,
+    patience: int = 0,
     callbacks: Sequence[Callback] = (),
 ) -> TrainLog:
     """Train `model` for `epochs` and leave it with the parameters of the best-scored epoch.
@@ -47,6 +51,7 @@ def train(
         loss: From the outputs in training mode to the scalar that is minimised.
         score: From the outputs in evaluation mode to the figure that chooses the epoch. It is the
             only place where validation labels come in, and nothing of it reaches the gradients.
+        patience: Epochs without a better score after which training stops; 0 never stops it.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     log = TrainLog()
@@ -61,7 +66,7 @@ def train(
         model.eval()
         with torch.no_grad():
             current = score(forward())
-        row = {"epoch": epoch, "loss": value.item(), "acc": current[0]}
+        row = {"epoch": epoch, "loss": value.item(), "score": current[0]}
         log.history.append(row)
         if current > log.best_score:
             log.best_epoch, log.best_score = epoch, current
@@ -69,6 +74,8 @@ def train(
                 best[key].copy_(tensor)
         for callback in callbacks:
             callback(epoch, model, row)
+        if patience and epoch - log.best_epoch >= patience:
+            break
     optimizer.zero_grad()  # a trained model carries no gradients
     model.load_state_dict(best)
     return log
@@ -90,5 +97,27 @@ def node_objective(
 
     def score(logits: Tensor) -> Score:
         return split.score(logits, scored)
+
+    return loss, score
+
+
+def pair_objective(
+    split: PairSplit, read: Callable[[Tensor, Tensor], Tensor], batch: int, draw: torch.Generator
+) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Score]]:
+    """Loss and score of node pairs, from the nodes' embeddings `[N, D]`.
+
+    Args:
+        read: From embeddings and pairs `[2, P]` to logits.
+        batch: Positive pairs a step, at most.
+        draw: Stream of the negatives, fresh in each step.
+    """
+    held = split.pairs("val")
+
+    def loss(h: Tensor) -> Tensor:
+        pairs, truth = split.training_pairs(batch, draw)
+        return pair_loss(read(h, pairs), truth)
+
+    def score(h: Tensor) -> Score:
+        return split.score(read(h, held))
 
     return loss, score

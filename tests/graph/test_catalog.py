@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -92,7 +93,7 @@ def test_folders_may_be_called_as_ogb_calls_them(data_root):
 
 
 @pytest.mark.parametrize(
-    "name", ["wikics", "roman_empire", "cora", "ogbn-arxiv", "cornell", "twitch_es", "amazon_photo"]
+    "name", ["wikics", "roman_empire", "cora", "ogbn-arxiv", "ogbl-collab", "cornell", "twitch_es", "amazon_photo"]
 )
 def test_missing_data_sets_say_what_to_put_where(data_root, name, refuses):
     with refuses(f"'{name}'", "no network", f"put {name}.npz", str(data_root), *CATALOG[name].files()):
@@ -150,6 +151,26 @@ def test_add_writes_the_published_files_once(data_root, tmp_path, texas, refuses
     with refuses("texas.npz", "exists already"):
         catalog.add("texas", source)
     assert sorted(path.name for path in data_root.iterdir()) == ["texas.npz"]
+
+
+def test_add_keeps_the_link_split(data_root, tmp_path, monkeypatch):
+    monkeypatch.setitem(CATALOG, "ogbl-collab", replace(CATALOG["ogbl-collab"], nodes=3, features=1))
+    raw, split = tmp_path / "collab" / "raw", tmp_path / "collab" / "split" / "time"
+    raw.mkdir(parents=True)
+    split.mkdir(parents=True)
+    for name, text in {"num-node-list": "3\n", "edge": "0,1\n1,0\n", "node-feat": "1\n2\n3\n"}.items():
+        (raw / f"{name}.csv.gz").write_bytes(gzip.compress(text.encode()))
+    for part, edge in (("train", [[0, 1]]), ("valid", [[1, 0], [1, 2]]), ("test", [[2, 0]])):
+        torch.save({"edge": np.array(edge), "edge_neg": np.array([[0, 2]])}, split / f"{part}.pt")
+    assert catalog.add("ogbl-collab", tmp_path / "collab") == data_root / "ogbl-collab.npz"
+    graph = catalog.load("ogbl-collab")
+    assert graph.edge_index.tolist() == [[0, 1], [1, 0]]
+    assert {key: pair.T.tolist() for key, pair in graph.pairs.items()} == {
+        "val_edges": [[1, 0], [1, 2]],
+        "test_edges": [[2, 0]],
+        "val_negatives": [[0, 2]],
+        "test_negatives": [[0, 2]],
+    }
 
 
 def test_add_refuses_what_it_cannot_use(data_root, tmp_path, refuses):

@@ -14,6 +14,11 @@ def test_the_papers_ten_are_marked():
     assert all(info.files() for info in CATALOG.values() if info.kind != "generated")
 
 
+def test_links_and_nodes_are_split_in_files_of_their_own():
+    assert CATALOG["ogbl-collab"].files()[-1] == "split/time/*.pt"
+    assert CATALOG["ogbn-arxiv"].files()[-2:] == ["raw/node-label.csv.gz", "split/time/*.csv.gz"]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"), [("CiteSeer", "citeseer"), ("Roman-empire", "roman_empire"), ("ogbn_arxiv", "ogbn-arxiv")]
 )

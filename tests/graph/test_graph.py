@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +15,7 @@ from bes.graph.sparse import Sparse
 X = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
 EDGES = torch.tensor([[0, 1], [1, 2]])
 Y = torch.tensor([0, 1, -1])
+PAIRS = {"val_edges": torch.tensor([[0], [2]]), "test_negatives": torch.zeros(2, 0, dtype=torch.int64)}
 
 
 @st.composite
@@ -61,10 +64,31 @@ def test_hash_depends_on_features_edges_and_labels():
     assert graphs[0].to("cpu").content_hash == graphs[0].content_hash
 
 
+def test_hash_depends_on_edge_labels_and_pairs_where_there_are_any():
+    plain = Graph(X, EDGES, Y)
+    other = {"test_edges": PAIRS["val_edges"], "test_negatives": PAIRS["test_negatives"]}
+    graphs = [plain] + [replace(plain, edge_label=torch.tensor(label)) for label in ([-1] * 4, [0] * 4, [0, 0, 1, 1])]
+    graphs += [replace(plain, pairs=pairs) for pairs in (PAIRS, other, {"val_edges": PAIRS["val_edges"]})]
+    assert len({graph.content_hash for graph in graphs}) == len(graphs)
+    assert replace(plain, pairs=dict(reversed(PAIRS.items()))).content_hash == graphs[4].content_hash
+
+
+def test_hash_of_a_graph_without_edge_labels_and_pairs_is_what_it_was():
+    # recorded before a graph had either: run ids stand on it
+    expected = "0f2c6dc443410259866c15428d7340bfe6deef3da1023950c140831123f69581"
+    assert Graph(X, EDGES, Y).content_hash == expected
+
+
 def test_counts():
     graph = Graph(X, torch.tensor([[0, 1, 0, 2], [1, 0, 1, 2]]), Y)
     assert (graph.n_nodes, graph.n_edges, graph.n_features, graph.n_classes) == (3, 1, 2, 2)
     assert Graph(X, EDGES, torch.full((3,), -1)).n_classes == 0
+    assert [Graph(X, EDGES, Y, edge_label=label).n_edge_classes for label in (None, Y[:2], Y[2:].repeat(2))] == [
+        0,
+        2,
+        0,
+    ]
+    assert Graph(X, EDGES[:, :0], Y, edge_label=Y[:0]).n_edge_classes == 0
 
 
 def test_small_types_become_the_one_type():
@@ -79,11 +103,11 @@ def test_no_features_become_sparse_node_ids():
     assert torch.equal(graph.x.to_dense(), torch.eye(3))
 
 
-def test_without_labels_hides_labels_and_masks_and_shares_the_operators():
-    graph = Graph(X, EDGES, Y, masks={"train_mask": torch.tensor([True, False, False])})
+def test_without_labels_hides_labels_masks_and_pairs_and_shares_the_operators():
+    graph = Graph(X, EDGES, Y, "toy", {"train_mask": torch.tensor([True, False, False])}, Y[:2], PAIRS)
     blind = graph.without_labels()
     assert blind.y.tolist() == [-1, -1, -1]
-    assert blind.masks == {}
+    assert (blind.masks, blind.edge_label, blind.pairs) == ({}, None, {})
     assert blind.operators is graph.operators
 
 
@@ -120,6 +144,15 @@ def test_edges_outside_the_graph_are_refused_and_others_kept(case, a, b):
         ("masks", {"train_mask": torch.zeros(2, dtype=torch.bool)}, "train_mask"),
         ("masks", {"train_mask": torch.zeros(3, 0, dtype=torch.bool)}, "train_mask"),
         ("masks", {"train_mask": torch.zeros(3)}, "booleans"),
+        ("edge_label", Y, "2 columns"),
+        ("edge_label", Y[:2, None], "one class a column"),
+        ("edge_label", X[:2, 0], "number the classes"),
+        ("edge_label", Y[:2] - 2, "number the classes"),
+        ("pairs", {"train_edges": EDGES}, "'train_edges'"),
+        ("pairs", {"val_edges": EDGES.float()}, "'val_edges'"),
+        ("pairs", {"val_edges": EDGES[:1]}, "shape (2, E)"),
+        ("pairs", {"val_edges": EDGES + 1}, "0..2"),
+        ("pairs", {"test_negatives": EDGES - 1}, "'test_negatives'"),
     ],
 )
 def test_bad_parts_are_refused(part, value, words, refuses):
@@ -141,13 +174,32 @@ def test_only_finite_features_pass(values):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_pyg_round_trip(sparse):
     masks = {"train_mask": torch.tensor([True, False, False]), "geom_test_mask": torch.ones(3, 2, dtype=torch.bool)}
-    graph = Graph(Sparse.from_dense(X) if sparse else X, EDGES, Y, "toy", masks)
+    graph = Graph(Sparse.from_dense(X) if sparse else X, EDGES, Y, "toy", masks, torch.tensor([2, -1]), PAIRS)
     data = graph.to_pyg()
     assert data.num_nodes == 3
     back = Graph.from_pyg(data, "toy")
     assert back.content_hash == graph.content_hash
     assert back.masks.keys() == masks.keys()
     assert all(torch.equal(back.masks[key], masks[key]) for key in masks)
+
+
+def test_from_pyg_takes_edge_labels_that_are_of_the_edges():
+    from torch_geometric.data import Data
+
+    label = torch.tensor([1, 0])
+    assert Graph.from_pyg(Data(x=X, edge_index=EDGES, edge_label=label)).edge_label.tolist() == [1, 1, 0, 0]
+    assert Graph.from_pyg(Data(x=X, edge_index=EDGES, edge_label=Y)).edge_label is None
+    assert Graph.from_pyg(Data(x=X, edge_index=EDGES, edge_label=label, edge_label_index=EDGES)).edge_label is None
+
+
+def test_other_devices_get_every_part():
+    graph = Graph(X, EDGES, Y, edge_label=Y[:2], pairs=PAIRS)
+    moved = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bes.graph.graph.replace", lambda _, **parts: moved.update(parts))
+        graph.to("meta")
+    assert moved["edge_label"].device.type == "meta"
+    assert {key: pair.device.type for key, pair in moved["pairs"].items()} == dict.fromkeys(PAIRS, "meta")
 
 
 def test_from_pyg_fills_in_what_is_unknown(refuses):

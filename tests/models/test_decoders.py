@@ -79,7 +79,7 @@ def test_peeking_only_happens_when_asked_for(graph: Graph, z: Tensor) -> None:
     assert same(first[0], second[0])  # even then the test labels reach the choice of the epoch only
     decoder = Decoder(epochs=15, selection="test-peek").fit(blind, z, split)
     accuracy, _ = split.score(decoder.predict_proba(blind, z).log(), "test")
-    assert accuracy == max(row["acc"] for row in decoder.log_.history)
+    assert accuracy == max(row["score"] for row in decoder.log_.history)
 
 
 def test_arrays_and_read_only_arrays_are_accepted(graph: Graph, z: Tensor) -> None:

@@ -37,7 +37,7 @@ def test_each_encoder_learns_above_chance(name: str, sparse: bool) -> None:
     (encoder,) = phi.encoders_
     accuracy, _ = split.score(encoder(graph.x, graph.operators), "test")
     assert accuracy > 0.5
-    assert phi.logs_[0].best_score[0] == max(row["acc"] for row in phi.logs_[0].history)
+    assert phi.logs_[0].best_score[0] == max(row["score"] for row in phi.logs_[0].history)
 
 
 def test_same_seed_same_bits_whatever_ran_before(graph: Graph) -> None:

@@ -57,8 +57,10 @@ class DatasetInfo:
 
     def files(self) -> list[str]:
         """The files of the published format, relative to the folder `name`."""
-        labelled = ["raw/node-label.csv.gz", "split/time/*.csv.gz"] if self.kind == "ogb" and self.classes else []
-        return [file.format(name=self.name) for file in FILES[self.kind]] + labelled
+        split = []
+        if self.kind == "ogb":  # nodes are split in csv files, links in torch's
+            split = ["raw/node-label.csv.gz", "split/time/*.csv.gz"] if self.classes else ["split/time/*.pt"]
+        return [file.format(name=self.name) for file in FILES[self.kind]] + split
 
     def check(self, graph: Graph, where: str) -> None:
         """Refuse a graph whose counts are not those of this row."""

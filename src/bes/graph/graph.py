@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from bes.errors import InputError
+from bes.graph.edges import PAIRS, check_edge_labels, check_edges, check_pairs, undirected, undirected_labels, whole
 from bes.graph.sparse import Features, Operators, Sparse
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ class Graph:
         y: Class of each node `[N]`, -1 where unknown.
         name: What the graph is called in records and reports.
         masks: The file's own split masks, `[N]` or `[N, K]` each.
+        edge_label: Class of each edge `[E]`, -1 where unknown, in the order of the `edge_index` given;
+            kept in the order of the one form, where both directions have the same class.
+        pairs: The source's own link split, node pairs `[2, n]` under `val_edges`, `test_edges`,
+            `val_negatives` and `test_negatives`. They are no part of `edge_index`.
     """
 
     x: Features
@@ -36,14 +41,21 @@ class Graph:
     y: Tensor
     name: str = "graph"
     masks: dict[str, Tensor] = field(default_factory=dict)
+    edge_label: Tensor | None = None
+    pairs: dict[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         x = _check_features(self.x, self.name)
         n = x.shape[0]
         object.__setattr__(self, "x", x)
-        object.__setattr__(self, "edge_index", undirected(_check_edges(self.edge_index, n, self.name), n))
+        edges = check_edges(self.edge_index, n, self.name)
+        if self.edge_label is not None:
+            label = check_edge_labels(self.edge_label, edges.shape[1], self.name)
+            object.__setattr__(self, "edge_label", undirected_labels(edges, label, n, self.name))
+        object.__setattr__(self, "edge_index", undirected(edges, n))
         object.__setattr__(self, "y", _check_labels(self.y, n, self.name))
         _check_masks(self.masks, n, self.name)
+        object.__setattr__(self, "pairs", check_pairs(self.pairs, n, self.name))
 
     @property
     def n_nodes(self) -> int:
@@ -64,6 +76,12 @@ class Graph:
         return int(self.y.max()) + 1
 
     @property
+    def n_edge_classes(self) -> int:
+        """One more than the largest edge label; 0 where no edge has one."""
+        label = self.edge_label
+        return 0 if label is None or label.numel() == 0 else int(label.max()) + 1
+
+    @property
     def device(self) -> torch.device:
         return self.edge_index.device
 
@@ -74,32 +92,43 @@ class Graph:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of features, edges and labels, on any device: what a run id stands on."""
+        """SHA-256 of features, edges, labels and pairs, on any device: what a run id stands on."""
         digest = hashlib.sha256(str(tuple(self.x.shape)).encode())
-        parts = [self.edge_index, self.y]
-        parts += list(self.x.coo()) if isinstance(self.x, Sparse) else [self.x]
-        for part in parts:
-            digest.update(f"{tuple(part.shape)}{part.dtype}".encode())
+        parts = [("", part) for part in (self.edge_index, self.y)]
+        parts += [("", part) for part in (self.x.coo() if isinstance(self.x, Sparse) else [self.x])]
+        # These go last and under their names, so that a graph without them keeps the hash it always had.
+        parts += [] if self.edge_label is None else [("edge_label", self.edge_label)]
+        parts += self.pairs.items()
+        for name, part in parts:
+            digest.update(f"{name}{tuple(part.shape)}{part.dtype}".encode())
             digest.update(part.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
 
     def without_labels(self) -> Graph:
-        """The same graph with every label unknown: what encoders and decoders are handed."""
-        blind = replace(self, y=torch.full_like(self.y, -1), masks={})
+        """The same graph with every label unknown, and no held-out pairs: what encoders and decoders are handed."""
+        blind = replace(self, y=torch.full_like(self.y, -1), masks={}, edge_label=None, pairs={})
         blind.__dict__["operators"] = self.operators  # built once for both
         return blind
 
     def to(self, device: torch.device | str) -> Graph:
         if torch.device(device) == self.device:
             return self
-        masks = {key: mask.to(device) for key, mask in self.masks.items()}
         return replace(
-            self, x=self.x.to(device), edge_index=self.edge_index.to(device), y=self.y.to(device), masks=masks
+            self,
+            x=self.x.to(device),
+            edge_index=self.edge_index.to(device),
+            y=self.y.to(device),
+            masks={key: mask.to(device) for key, mask in self.masks.items()},
+            edge_label=None if self.edge_label is None else self.edge_label.to(device),
+            pairs={key: pair.to(device) for key, pair in self.pairs.items()},
         )
 
     @classmethod
     def from_pyg(cls, data: Data, name: str = "graph") -> Graph:
-        """From a PyG `Data` with `x` (dense or `torch.sparse`), `edge_index` and, if known, `y` and `*_mask`."""
+        """From a PyG `Data` with `x` (dense or `torch.sparse`), `edge_index` and, if known, `y` and `*_mask`.
+
+        An `edge_label` counts where it has one entry an edge; pairs under the names of `Graph.pairs` are taken over.
+        """
         if data.edge_index is None:
             raise InputError(f"The PyG data of graph '{name}' has no edge_index: give its edges as a (2, E) tensor.")
         n = data.num_nodes
@@ -110,23 +139,24 @@ class Graph:
             x = Sparse.from_coo(row, col, x.values(), tuple(x.shape))
         y = data.y if data.y is not None else torch.full((n,), -1)
         masks = {key: data[key] for key in data.keys() if key.endswith("_mask")}  # noqa: SIM118 (not a dict)
-        return cls(x, data.edge_index, y.reshape(-1), name, masks)
+        pairs = {key: data[key] for key in PAIRS if key in data}
+        return cls(x, data.edge_index, y.reshape(-1), name, masks, _pyg_edge_label(data), pairs)
 
     def to_pyg(self) -> Data:
         """To a PyG `Data`; sparse features become a `torch.sparse_csr` tensor."""
         from torch_geometric.data import Data
 
         x = self.x.csr if isinstance(self.x, Sparse) else self.x
-        return Data(x=x, edge_index=self.edge_index, y=self.y, **self.masks)
+        label = {} if self.edge_label is None else {"edge_label": self.edge_label}
+        return Data(x=x, edge_index=self.edge_index, y=self.y, **label, **self.pairs, **self.masks)
 
 
-def undirected(edge_index: Tensor, n_nodes: int) -> Tensor:
-    """Both directions of every edge once, without loops, sorted by row and column."""
-    row, col = edge_index
-    keep = row != col
-    row, col = row[keep], col[keep]
-    keys = torch.unique(torch.cat([row * n_nodes + col, col * n_nodes + row]))
-    return torch.stack([keys // n_nodes, keys % n_nodes])
+def _pyg_edge_label(data: Data) -> Tensor | None:
+    """PyG's link splits use the same name for pairs of their own, in `edge_label_index`: those are not meant."""
+    if "edge_label" not in data or "edge_label_index" in data:
+        return None
+    label: Tensor = data.edge_label.reshape(-1)
+    return label if label.shape[0] == data.edge_index.shape[1] else None
 
 
 def _check_features(x: Features, name: str) -> Features:
@@ -153,36 +183,13 @@ def _check_features(x: Features, name: str) -> Features:
     return x
 
 
-def _check_edges(edge_index: Tensor, n: int, name: str) -> Tensor:
-    if not _whole(edge_index):
-        raise InputError(
-            f"The edges of graph '{name}' have dtype {str(edge_index.dtype).removeprefix('torch.')}: "
-            "node indices must be integers."
-        )
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        raise InputError(
-            f"The edges of graph '{name}' have shape {tuple(edge_index.shape)}: give an array of shape (2, E)."
-        )
-    edge_index = edge_index.long()
-    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= n):
-        raise InputError(
-            f"The edges of graph '{name}' name nodes from {int(edge_index.min())} to {int(edge_index.max())}, "
-            f"but it has {n} nodes: indices must lie in 0..{n - 1}."
-        )
-    return edge_index
-
-
-def _whole(values: Tensor) -> bool:
-    return not (values.dtype.is_floating_point or values.dtype.is_complex or values.dtype == torch.bool)
-
-
 def _check_labels(y: Tensor, n: int, name: str) -> Tensor:
     if y.dim() != 1 or y.shape[0] != n:
         raise InputError(
             f"The labels of graph '{name}' have shape {tuple(y.shape)}, but it has {n} nodes: "
             "give one class a node, -1 where unknown."
         )
-    if not _whole(y) or int(y.long().min()) < -1:
+    if not whole(y) or int(y.long().min()) < -1:
         raise InputError(
             f"The labels of graph '{name}' must be integers from 0, or -1 where unknown: "
             "number the classes 0, 1, 2, ..."

@@ -56,6 +56,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         selection: What chooses the epoch: `"validation"` accuracy, or `"test-peek"`, the accuracy on
             the *test* nodes. The latter exists only to reproduce the official code's protocol; its
             results are optimistic and must be marked wherever they appear.
+        patience: Epochs without a better score after which training stops; 0 never stops it.
         random_state: Seed of the initial weights and of the dropout.
         device: `"auto"` is the first GPU when there is one, else the CPU.
 
@@ -74,6 +75,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         weight_decay: float = 5e-4,
         dropout: float = 0.5,
         norm: Literal["batch", "none"] = "none",
+        patience: int = 0,
         selection: Literal["validation", "test-peek"] = "validation",
         random_state: int = 0,
         device: str | torch.device = "auto",
@@ -86,6 +88,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         self.dropout = dropout
         self.norm = norm
         self.selection = selection
+        self.patience = patience
         self.random_state = random_state
         self.device = device
 
@@ -116,6 +119,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,
+            patience=self.patience,
             callbacks=callbacks,
         )
         self.net_ = net.requires_grad_(False).eval()

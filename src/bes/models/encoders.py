@@ -67,6 +67,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         encoders: Names of :data:`bes.models.convs.CONVS`; the same name twice gives two different encoders.
         channels: Width of each encoder's embedding.
         dropout: Share of the hidden units that training drops.
+        patience: Epochs without a better score after which training stops; 0 never stops it.
         random_state: Seed. An encoder's streams depend on it, the encoder's name and, for repeated
             names, which of them it is, so the other encoders of the ensemble do not change it.
         device: `"auto"` is the first GPU when there is one, else the CPU.
@@ -85,6 +86,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         lr: float = 0.01,
         weight_decay: float = 5e-4,
         dropout: float = 0.5,
+        patience: int = 0,
         random_state: int = 0,
         device: str | torch.device = "auto",
     ) -> None:
@@ -94,6 +96,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         self.lr = lr
         self.weight_decay = weight_decay
         self.dropout = dropout
+        self.patience = patience
         self.random_state = random_state
         self.device = device
 
@@ -141,6 +144,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,
+            patience=self.patience,
             callbacks=callbacks,
         )
         return encoder.requires_grad_(False).eval(), log
@@ -156,4 +160,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
                 "give a graph with the same features."
             )
         with torch.no_grad():
-            return torch.cat([encoder.embed(graph.x, graph.operators) for encoder in self.encoders_], dim=1)
+            return torch.cat([self._embed(encoder, graph) for encoder in self.encoders_], dim=1)
+
+    def _embed(self, encoder: Encoder, graph: Graph) -> Tensor:
+        return encoder.embed(graph.x, graph.operators)

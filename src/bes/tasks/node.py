@@ -14,6 +14,7 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit
 from bes.metrics import Metrics, classification
 from bes.models.decoders import Decoder
+from bes.tasks.guard import Guard
 
 #: Neighbours that decide whether a test node counts as a boundary node.
 BOUNDARY_NEIGHBORS = 5
@@ -32,7 +33,7 @@ class NodeTask:
         self.split = split
         mixed = mixed_neighborhood(z, split.train, split.train_labels, BOUNDARY_NEIGHBORS)
         self.test_boundary = mixed[split.test].cpu().numpy()
-        self._opened: set[str] = set()
+        self._guard = Guard()
 
     def evaluate(self, arm: str, prob: Tensor) -> dict[str, Metrics]:
         """Metrics of class probabilities `[N, C]` by part: val, test, test_boundary.
@@ -40,9 +41,7 @@ class NodeTask:
         `test_boundary` are the test nodes whose five nearest training nodes in the unshaped
         embedding do not all have one class: told without looking at the node's own label.
         """
-        if arm in self._opened:
-            raise RuntimeError(f"The test part was already opened for arm '{arm}'.")
-        self._opened.add(arm)
+        self._guard.open(arm)
         return score(self.split, prob, self.test_boundary)
 
 

@@ -54,6 +54,17 @@ def test_masks_and_missing_features(save):
     assert graph.masks["geom_val_mask"].shape == (3, 10)
 
 
+def test_edge_labels_follow_the_columns_and_pairs_are_read(save):
+    pairs = {"val_edges": np.array([[0], [2]]), "test_negatives": np.zeros((2, 0), dtype=np.uint16)}
+    graph = read_npz(save(edge_index=EDGES, y=Y, edge_label=np.array([-1, 3, 7, 0], dtype=np.int8), **pairs))
+    assert graph.edge_label.tolist() == [3, 3, 0, 0]
+    assert {key: pair.tolist() for key, pair in graph.pairs.items()} == {
+        "val_edges": [[0], [2]],
+        "test_negatives": [[], []],
+    }
+    assert graph.n_features == 3  # none of them is a stray feature matrix
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -72,6 +83,13 @@ def test_masks_and_missing_features(save):
         ({"y": Y.astype(float)}, "integers"),
         ({"train_mask": np.array([0, 1, 2])}, "booleans"),
         ({"train_mask": np.array([True])}, "train_mask"),
+        ({"edge_label": np.array([1, 2, 0, 0])}, "nodes 0 and 1"),
+        ({"edge_label": np.zeros(3, dtype=int)}, "4 columns"),
+        ({"edge_label": np.zeros(4)}, "edge labels"),
+        ({"edge_label": np.array(["a"] * 4)}, "numbers are needed"),
+        ({"val_edges": EDGES.T}, "'val_edges'"),
+        ({"test_edges": EDGES + 1}, "'test_edges'"),
+        ({"val_negatives": EDGES.astype(str)}, "'val_negatives'"),
         ({"x": None} | CSR | {"x_indices": np.array([0, 2, 9, 1])}, "not a valid CSR matrix"),
         ({"x": None} | CSR | {"x_indptr": np.array([0, 2, 4])}, "not a valid CSR matrix"),
         ({"x": None} | CSR | {"x_indptr": np.array([0, 4, 2, 4])}, "not a valid CSR matrix"),
@@ -98,7 +116,9 @@ def test_what_is_written_is_read_back(tmp_path, n, sparse, whole, seed):
     y = torch.randint(-1, 3, (n,), generator=rng)
     masks = {"train_mask": y > 0, "geom_test_mask": torch.stack([y == 0, y == 1], 1)}
     edges = torch.randint(0, n, (2, 9), generator=rng)
-    graph = Graph(Sparse.from_dense(x) if sparse else x, edges, y, "toy", masks)
+    label = edges.sum(0) % 4 - 1 if whole else None
+    pairs = {"val_edges": edges[:, :3], "test_edges": edges[:, :0], "val_negatives": edges.flip(0)} if sparse else {}
+    graph = Graph(Sparse.from_dense(x) if sparse else x, edges, y, "toy", masks, label, pairs)
     write_npz(graph, tmp_path / "toy.npz")
     back = read_npz(tmp_path / "toy.npz")
     assert back.content_hash == graph.content_hash
@@ -106,9 +126,13 @@ def test_what_is_written_is_read_back(tmp_path, n, sparse, whole, seed):
 
 
 def test_written_types_are_small(tmp_path):
-    graph = Graph(Sparse.from_dense(torch.from_numpy(DENSE).float()), torch.from_numpy(EDGES), torch.from_numpy(Y))
-    write_npz(graph, tmp_path / "toy.npz")
+    x, edges = Sparse.from_dense(torch.from_numpy(DENSE).float()), torch.from_numpy(EDGES)
+    label = torch.tensor([2, -1, -1, 1])
+    write_npz(Graph(x, edges, torch.from_numpy(Y), edge_label=label, pairs={"test_edges": edges}), tmp_path / "toy.npz")
     with np.load(tmp_path / "toy.npz") as file:
         types = {key: file[key].dtype for key in file.files}
         assert file["edge_index"].tolist() == [[0, 1], [1, 2]]
+        assert file["edge_label"].tolist() == [2, 1]
+        assert file["test_edges"].tolist() == EDGES.tolist()
     assert (types["x_data"], types["x_indices"], types["y"]) == (np.uint8, np.uint16, np.int16)
+    assert (types["edge_label"], types["test_edges"]) == (np.int16, np.uint16)

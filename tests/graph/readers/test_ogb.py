@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import gzip
 
+import numpy as np
 import pytest
+import torch
 
 from bes.graph.readers import read_ogb
 
@@ -37,13 +39,20 @@ def test_arxiv_layout(tmp_path):
     }
 
 
-def test_collab_layout_has_no_labels_and_leaves_its_split_files_alone(tmp_path):
+def test_collab_layout_has_no_labels_and_its_link_split_as_pairs(tmp_path):
     write(tmp_path, {key: text for key, text in ARXIV.items() if key.startswith("raw") and "label" not in key})
-    (tmp_path / "split" / "time").mkdir(parents=True)
-    (tmp_path / "split" / "time" / "train.pt").write_bytes(b"not read")
     graph = read_ogb(tmp_path)
     assert graph.y.tolist() == [-1] * 4
-    assert graph.masks == {}
+    assert (graph.masks, graph.pairs) == ({}, {})
+    (tmp_path / "split" / "time").mkdir(parents=True)
+    for part in ("train", "valid", "test"):
+        edges = {"edge": np.array([[0, 1], [3, 2]]), "edge_neg": np.array([[1, 3]])}
+        torch.save(edges, tmp_path / "split" / "time" / f"{part}.pt")
+    graph = read_ogb(tmp_path)
+    assert graph.n_edges == 2
+    assert list(graph.pairs) == ["val_edges", "test_edges", "val_negatives", "test_negatives"]
+    assert graph.pairs["test_edges"].tolist() == [[0, 3], [1, 2]]
+    assert graph.pairs["val_negatives"].tolist() == [[1], [3]]
 
 
 @pytest.mark.parametrize(

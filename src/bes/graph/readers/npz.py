@@ -6,6 +6,8 @@
 | `edge_index` | `(2, E)` integers, directed, stored once or both ways, with or without loops |
 | `y` | integer class of each node, -1 where unknown |
 | `*_mask` | booleans `[N]` or `[N, K]` |
+| `edge_label` | integer class of each column of `edge_index`, -1 where unknown |
+| `val_edges`, `test_edges`, `val_negatives`, `test_negatives` | `(2, n)` node pairs: the source's own link split |
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import torch
 
 from bes.errors import InputError
 from bes.graph.arrays import Array, load_arrays, save_arrays, to_sparse, to_tensor
+from bes.graph.edges import PAIRS
 from bes.graph.graph import Graph
 from bes.graph.readers.heterophilous import from_heterophilous
 from bes.graph.sparse import Features, Sparse
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
+_OTHERS = ("edge_index", "y", "edge_label", *PAIRS)
 
 
 def read_npz(path: str | Path, name: str | None = None) -> Graph:
@@ -40,7 +44,10 @@ def read_npz(path: str | Path, name: str | None = None) -> Graph:
             raise InputError(f"The file {path} has no array '{key}': save {what} under that name.")
     masks = {key: to_mask(array, f"mask '{key}' in {path}") for key, array in arrays.items() if key.endswith("_mask")}
     y = to_tensor(arrays["y"], f"labels in {path}")
-    return Graph(_features(arrays, path), to_tensor(arrays["edge_index"], f"edges in {path}"), y, name, masks)
+    edges = to_tensor(arrays["edge_index"], f"edges in {path}")
+    label = to_tensor(arrays["edge_label"], f"edge labels in {path}") if "edge_label" in arrays else None
+    pairs = {key: to_tensor(arrays[key], f"pairs '{key}' in {path}") for key in PAIRS if key in arrays}
+    return Graph(_features(arrays, path), edges, y, name, masks, label, pairs)
 
 
 def _features(arrays: dict[str, Array], path: Path) -> Features:
@@ -48,7 +55,7 @@ def _features(arrays: dict[str, Array], path: Path) -> Features:
         return to_tensor(arrays["x"], f"features in {path}")
     if any(key in arrays for key in _CSR):
         return _csr(arrays, path)
-    stray = [key for key in arrays if key not in ("edge_index", "y") and not key.endswith("_mask")]
+    stray = [key for key in arrays if key not in _OTHERS and not key.endswith("_mask")]
     if stray:  # more likely a misnamed feature matrix than a graph without features
         raise InputError(f"The file {path} has no features 'x' but an unknown array '{stray[0]}': rename or remove it.")
     return torch.zeros(len(np.atleast_1d(arrays["y"])), 0)
@@ -83,8 +90,12 @@ def write_npz(graph: Graph, path: str | Path) -> None:
 
     The file appears whole or not at all, and the same graph gives the same bytes.
     """
-    row, col = graph.edge_index.cpu().numpy()
-    arrays = {"edge_index": _small(np.stack([row, col])[:, row < col]), "y": _small(graph.y.cpu().numpy(), signed=True)}
+    edges = graph.edge_index.cpu().numpy()
+    once = edges[0] < edges[1]
+    arrays = {"edge_index": _small(edges[:, once]), "y": _small(graph.y.cpu().numpy(), signed=True)}
+    if graph.edge_label is not None:
+        arrays["edge_label"] = _small(graph.edge_label.cpu().numpy()[once], signed=True)
+    arrays |= {key: _small(pair.cpu().numpy()) for key, pair in graph.pairs.items()}
     if isinstance(graph.x, Sparse):
         csr = graph.x.csr.cpu()
         data = csr.values().numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from torch import Tensor
 from bes.errors import InputError
 from bes.graph.arrays import Array
 from bes.graph.graph import Graph
+from bes.graph.readers.ogb_links import read_link_split
 
 
 def read_ogb(folder: str | Path, name: str | None = None) -> Graph:
     """The graph from `raw/{num-node-list,edge,node-feat,node-label}.csv.gz` in `folder`.
 
     A folder without `node-label.csv.gz` (ogbl-collab) gives a graph without labels.
-    `split/*/{train,valid,test}.csv.gz`, lists of nodes, give the masks.
+    `split/*/{train,valid,test}.csv.gz`, lists of nodes, give the masks, and `.pt` files there, of links, the pairs.
     """
     folder = Path(folder)
     raw = folder / "raw"
@@ -31,9 +33,10 @@ def read_ogb(folder: str | Path, name: str | None = None) -> Graph:
     y = np.full(n, -1)
     if (raw / "node-label.csv.gz").exists():
         y = _csv(raw / "node-label.csv.gz", np.int64).reshape(-1)
-    return Graph(
+    graph = Graph(
         torch.from_numpy(x), torch.from_numpy(edges.copy()), torch.from_numpy(y), name or folder.name, _masks(folder, n)
     )
+    return replace(graph, pairs=read_link_split(folder, graph.edge_index, n))
 
 
 def _masks(folder: Path, n: int) -> dict[str, Tensor]:

@@ -1,0 +1,98 @@
+"""What the boundary is when pairs are predicted: between node classes, between clusters, or among the pairs.
+
+`classes`: nodes are shaped as for node classification, by the classes of the training nodes. Links mostly join
+alike nodes, so a node between two classes is one whose links are hard to tell. Every arm of such a run gets the
+same labels, as feature columns.
+
+`clusters`: the same without labels. k-means in embedding space names the classes, of all nodes, and shaping
+sharpens the border between communities.
+
+`pairs`: the pair embeddings z_u * z_v themselves are shaped, with the classes of the training pairs (link or no link, or
+the class of the edge). Boundary pairs are the hard ones: those among pairs of another class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bes import seeding
+from bes.config import RunConfig
+from bes.core.boundary import mixed_neighborhood
+from bes.core.shaper import BoundaryShaper
+from bes.graph.pairs import PairSplit
+from bes.models.kmeans import kmeans
+from bes.models.pairs import Shape, products
+from bes.pipeline.results import fit_quietly, first_boundary, make_shaper
+from bes.tasks.node import BOUNDARY_NEIGHBORS
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a mode shapes: embeddings `[R, D]` with a class each, -1 where unknown; rows are nodes or pairs."""
+
+    mode: str
+    z: Tensor
+    labels: Tensor
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """The outcome: node embeddings for training and for test, and the map of pair embeddings if that was shaped."""
+
+    shaper: BoundaryShaper
+    z: Tensor
+    z_test: Tensor
+    shape: Shape | None
+    notes: list[str]
+    rows: dict[str, np.ndarray]
+
+
+def material(mode: str, config: RunConfig, seed: int, split: PairSplit, z: Tensor, labels: Tensor | None) -> Material:
+    """The rows that `mode` shapes, from embeddings `z` `[N, D]` of the message graph.
+
+    Args:
+        labels: Classes of the training nodes `[N]`, -1 elsewhere; for `classes`.
+    """
+    if mode == "classes":
+        assert labels is not None
+        return Material(mode, z, labels)
+    if mode == "clusters":
+        return Material(mode, z, kmeans(z, min(config.links.n_clusters, z.shape[0]), seed=seed))
+    rng = seeding.generator(seed, "negatives", "shaping", device=z.device)
+    pairs, classes = split.training_pairs(config.links.shaping_pairs // 2, rng)
+    return Material(mode, products(z, pairs), classes)
+
+
+def shape(found: Material, config: RunConfig, seed: int, split: PairSplit, z: Tensor, z_test: Tensor) -> Shaped:
+    """Fit a shaper on the rows and apply it to whatever will be decoded."""
+    shaper = make_shaper(config, seed)
+    if found.mode == "pairs":
+        notes = fit_quietly(shaper, found.z, found.labels, None)
+        after, moved, moved_test, by = shaper.transform(found.z), z, z_test, shaper.transform
+    else:
+        edges = split.graph.edge_index
+        notes = fit_quietly(shaper, z, found.labels, edges)
+        after = moved = shaper.transform(z, edges)
+        moved_test = moved if z_test is z else shaper.transform(z_test, split.test_graph.edge_index)
+        by = None
+    rows = {"before": found.z, "after": after, "label": found.labels}
+    arrays = {key: tensor.cpu().numpy() for key, tensor in rows.items()}
+    return Shaped(shaper, moved, moved_test, by, notes, {**arrays, "boundary": first_boundary(shaper)})
+
+
+def at_boundary(found: Material, z: Tensor, pairs: Tensor) -> Tensor:
+    """Which of `pairs` `[2, P]` lie at the boundary of the unshaped embeddings `z`, bool `[P]`.
+
+    A pair counts when the nearest labelled rows disagree: those of the pair itself under `pairs`, of either
+    end otherwise. The pair's own class takes no part, and all arms are scored on the same pairs.
+    """
+    known = (found.labels >= 0).nonzero().flatten()
+    if found.mode == "pairs":
+        both = torch.cat([found.z, products(z, pairs)])
+        mixed = mixed_neighborhood(both, known, found.labels[known], BOUNDARY_NEIGHBORS)
+        return mixed[found.z.shape[0] :]
+    return mixed_neighborhood(z, known, found.labels[known], BOUNDARY_NEIGHBORS)[pairs].any(0)

@@ -1,0 +1,82 @@
+"""Node classification: Graph -> NodeSplit -> Encoders -> Z -> BoundaryShaper -> Z^ -> Decoder -> scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from bes import seeding
+from bes.config import RunConfig
+from bes.errors import InputError
+from bes.graph.graph import Graph
+from bes.graph.splits import make_split
+from bes.models.convs import pick
+from bes.models.decoders import KINDS, Decoder
+from bes.models.encoders import EncoderEnsemble
+from bes.pipeline.results import (
+    ArmResult,
+    SeedResult,
+    clock,
+    first_boundary,
+    fit_quietly,
+    make_shaper,
+    peak_mib,
+    prepare,
+)
+from bes.tasks.node import NodeTask, check_labels
+
+
+def check_nodes(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
+    """Refuse what `run_nodes` would refuse on the way."""
+    pick(KINDS, config.decoder.kind, "decoder")
+    if config.rivals:
+        raise InputError(f"The arm '{config.rivals[0]}' is not known for nodes: leave rivals empty, or use --task link.")
+    for seed in seeds:
+        check_labels(graph, make_split(graph, config.split, seed), allow_missing=config.allow_missing_classes)
+
+
+def run_nodes(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
+    """Control and shaped, paired on one split."""
+    device = seeding.pick_device(config.device)
+    seconds: dict[str, float] = {}
+    graph = prepare(graph, config).to(device)
+    split = make_split(graph, config.split, seed)
+    check_labels(graph, split, allow_missing=config.allow_missing_classes)
+    blind = graph.without_labels()
+
+    with clock(seconds, "encoders"):
+        phi = _encoders(config, seed).fit(blind, split)
+        z = phi.transform(blind)
+    with clock(seconds, "shaping"):
+        shaper = make_shaper(config, seed)
+        labels = torch.full((graph.n_nodes,), -1, device=z.device)
+        labels[split.train] = split.train_labels
+        notes = fit_quietly(shaper, z, labels, graph.edge_index)
+        z_hat = shaper.transform(z, graph.edge_index)
+
+    task = NodeTask(split, z)
+    arms = []
+    for arm, embedding in (("control", z), ("bes", z_hat)):
+        spent = dict(seconds) if arm == "bes" else {**seconds, "shaping": 0.0}
+        with clock(spent, "decoder"):
+            decoder = _decoder(config, seed).fit(blind, embedding, split)
+            prob = decoder.predict_proba(blind, embedding)
+            if not torch.isfinite(prob).all():
+                raise InputError(f"The decoder of graph '{graph.name}' diverged in arm '{arm}': lower decoder.lr.")
+        with clock(spent, "evaluate"):
+            metrics = task.evaluate(arm, prob)
+        predictions = {"node": np.arange(graph.n_nodes), "prob": prob.cpu().numpy()}
+        selected = {"encoders": [log.best_epoch for log in phi.logs_], "decoder": decoder.log_.best_epoch}
+        arms.append(ArmResult(arm, metrics, predictions, spent, selected=selected, peak_mib=peak_mib()))
+    arms[-1].shaped_by(shaper, notes)
+    rows = {"before": z.cpu().numpy(), "after": z_hat.cpu().numpy(), "boundary": first_boundary(shaper)}
+    return SeedResult(seed, split, arms, rows, shaper.history_)
+
+
+def _encoders(config: RunConfig, seed: int) -> EncoderEnsemble:
+    options = config.encoders.model_dump(exclude={"names"})
+    return EncoderEnsemble(config.encoders.names, **options, random_state=seed, device=config.device)
+
+
+def _decoder(config: RunConfig, seed: int) -> Decoder:
+    return Decoder(**config.decoder.model_dump(), selection=config.selection, random_state=seed, device=config.device)

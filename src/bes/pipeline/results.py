@@ -1,0 +1,116 @@
+"""What the ways through the house share: their results, the clock, the features and the shaper of a configuration."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bes.config import RunConfig
+from bes.core.shaper import BoundaryShaper
+from bes.graph.graph import Graph
+from bes.graph.pairs import PairSplit
+from bes.graph.sparse import Sparse
+from bes.graph.splits import NodeSplit
+
+
+@dataclass
+class ArmResult:
+    """One arm of one seed: what goes into its record, and the arrays of its predictions file."""
+
+    arm: str
+    metrics: dict[str, Any]
+    predictions: dict[str, np.ndarray]
+    seconds: dict[str, float]
+    boundary: list[dict[str, int]] = field(default_factory=list)
+    selected: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    steps: dict[str, int] = field(default_factory=dict)
+    peak_mib: float | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def shaped_by(self, shaper: BoundaryShaper, notes: list[str]) -> None:
+        """Add what the shaper saw and did."""
+        sizes = zip(shaper.region_sizes_, shaper.boundary_, strict=True)
+        self.boundary = [{"layer": i + 1, "region": region, "set": len(rows)} for i, (region, rows) in enumerate(sizes)]
+        self.notes = notes
+        rows = shaper.history_
+        self.steps = {
+            "tried": len(rows),
+            "accepted": sum(row["accepted"] for row in rows),
+            "halvings": sum(row["halvings"] for row in rows),
+        }
+
+
+@dataclass
+class SeedResult:
+    """All arms of one seed, its split, what was shaped before and after `[R, D]`, the shaper's history.
+
+    Attributes:
+        rows: `before`, `after`, the first layer's `boundary` (indices of rows) and, where rows are not the graph's
+            labelled nodes, the `label` that the shaper was given for each.
+    """
+
+    seed: int
+    split: NodeSplit | PairSplit
+    arms: list[ArmResult]
+    rows: dict[str, np.ndarray]
+    history: list[dict[str, Any]]
+
+
+def prepare(graph: Graph, config: RunConfig) -> Graph:
+    """The graph with its features as the configuration wants them."""
+    if config.features == "raw":
+        return graph
+    if isinstance(graph.x, Sparse):
+        row, col, value = graph.x.coo()
+        total = torch.zeros(graph.n_nodes, device=graph.device).index_add(0, row, value)
+        scaled = value / torch.where(total == 0, 1.0, total)[row]
+        return replace(graph, x=Sparse.from_coo(row, col, scaled, (graph.n_nodes, graph.n_features)))
+    total = graph.x.sum(1, keepdim=True)
+    return replace(graph, x=graph.x / torch.where(total == 0, 1.0, total))
+
+
+def make_shaper(config: RunConfig, seed: int) -> BoundaryShaper:
+    """The shaper of a configuration, a view an encoder."""
+    options = config.shaper.model_dump()
+    return BoundaryShaper(**options, n_views=len(config.encoders.names), random_state=seed, device=config.device)
+
+
+def fit_quietly(shaper: BoundaryShaper, z: Tensor, labels: Tensor, edge_index: Tensor | None) -> list[str]:
+    """Fit, and return the warnings as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        shaper.fit(z, labels, edge_index)
+    return [str(warning.message) for warning in caught]
+
+
+def first_boundary(shaper: BoundaryShaper) -> np.ndarray:
+    """The boundary rows of the first layer."""
+    return shaper.boundary_[0] if shaper.boundary_ else np.empty(0, dtype=np.int64)
+
+
+@contextmanager
+def clock(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the time of the block to a stage."""
+    start = time.perf_counter()
+    yield
+    seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - start
+
+
+def peak_mib() -> float | None:
+    """Peak resident memory of this process so far, in MiB; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

@@ -1,0 +1,37 @@
+"""Edge classification (Eq. 2): its metrics, and the guard of the test part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from bes.graph.edge_splits import EdgeSplit
+from bes.graph.pairs import pair_prob
+from bes.metrics import Metrics, classification
+from bes.tasks.guard import Guard
+
+
+class EdgeTask:
+    """Scores each arm of a run, once.
+
+    Args:
+        split: Which edges are tested.
+        at_boundary: The test edges at the boundary, bool `[E]`, the same for all arms.
+    """
+
+    def __init__(self, split: EdgeSplit, at_boundary: Tensor) -> None:
+        self.split = split
+        self.at_boundary = at_boundary
+        self._guard = Guard()
+
+    def evaluate(self, arm: str, logits: Mapping[str, Tensor]) -> dict[str, Metrics]:
+        """Metrics of logits `[E, n_logits]` by part: `val`, `test`, `test_boundary`."""
+        self._guard.open(arm)
+        metrics = {}
+        for part in self.split.parts:
+            truth, prob = self.split.reveal(part).cpu().numpy(), pair_prob(logits[part]).cpu().numpy()
+            metrics[part] = classification(truth, prob)
+        here = self.at_boundary.cpu().numpy()
+        metrics["test_boundary"] = classification(truth[here], prob[here])
+        return metrics
