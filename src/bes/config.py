@@ -72,6 +72,7 @@ class ShaperConfig(_Frozen):
     denominator: gravity.Denominator = "with_positive"
     update: Update = "adaptive"
     alpha_unit: AlphaUnit = "node"
+    unit: options.Unit = "absolute"
     weight_decay: float = Field(5e-4, ge=0)
     tol: float = Field(0.05, ge=0)
 

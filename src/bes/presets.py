@@ -44,6 +44,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 PAIRS: dict[str, Any] = {
     "encoders": {"channels": 64, "epochs": 300, "patience": 50},
     "decoder": {"patience": 50},
+    "shaper": {"unit": "spread", "alpha": 1e-4},
 }
 
 #: Arms that cost little and say much beside a link run.
@@ -65,5 +66,6 @@ def defaults(task: str, dataset: str, split: str | None) -> dict[str, Any]:
         "rivals": LINK_RIVALS if task == "link" else ("mlp",),
         "encoders": {**PAIRS["encoders"], "names": ("sage",) if collab else ("gcn", "sage")},
         "decoder": {**PAIRS["decoder"], "kind": "dot" if collab else "mlp"},
+        "shaper": PAIRS["shaper"],
         "links": {"select": "hits@50" if collab else "auc"},
     }

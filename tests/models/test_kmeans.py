@@ -107,6 +107,12 @@ def test_same_seed_same_bits_whatever_ran_before() -> None:
     assert not torch.equal(kmeans(z, 12, seed=4), first)
 
 
+def test_a_column_far_off_that_never_changes_says_nothing() -> None:
+    z, own = blobs(300, 5)
+    far = torch.full((300, 1), 1e9)
+    assert torch.equal(kmeans(torch.cat([z, far], 1), 5, seed=0), own)
+
+
 def test_blocks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     z, own = blobs(300, 5)
     monkeypatch.setattr(module, "BLOCK", 50)

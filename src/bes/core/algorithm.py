@@ -104,12 +104,13 @@ def train_layer(
     """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it."""
     start = seeding.generator(options.random_state, "init", index)
     layer = new_layer(options, z.shape[1], z.dtype, start).to(z.device)
-    problem = LayerProblem(layer, z, around, _objective(options, z, labels, found))
+    length = found.sums.spread if options.unit == "spread" else 1.0
+    problem = LayerProblem(layer, z, around, _objective(options, z, labels, found, options.tau * length**2))
     stepper = update.Stepper(
         problem,
         layer.weights,
         eta=options.eta,
-        alpha=options.alpha,
+        alpha=options.alpha * length,
         unit=options.alpha_unit,
         update=options.update,
         weight_decay=options.weight_decay,
@@ -180,10 +181,10 @@ class LayerProblem:
         return self._rows, self._z
 
 
-def _objective(options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary) -> Objective:
+def _objective(options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary, tau: float) -> Objective:
     """The gravity loss of shaped boundary nodes; centres and other nodes stay where they were."""
     if options.objective == "pairwise":
-        return PairwiseObjective(labels, z, options.tau, options.denominator)
+        return PairwiseObjective(labels, z, tau, options.denominator)
     means, present = found.sums.means.to(z), found.sums.present
     radius = similarity.region_radius(z[found.region], means) if options.hinge == "region" else None
-    return CenterObjective(labels, means, present, radius, options.tau, options.denominator)
+    return CenterObjective(labels, means, present, radius, tau, options.denominator)

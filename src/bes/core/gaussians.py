@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,6 +64,13 @@ class ClassSums:
     @property
     def _offsets(self) -> Tensor:
         return self.total / self.count.clamp(min=1)[:, None]
+
+    @property
+    def spread(self) -> float:
+        """Root mean square distance of a node from its class centre; 1 where all lie on it."""
+        within = torch.diagonal(self.outer.sum(0)).sum() - (self.total * self._offsets).sum()
+        mean = within.item() / self.count.sum().item()
+        return math.sqrt(mean) if mean > 0 else 1.0
 
     def covariance(self, kind: Covariance = "pooled", shrinkage: float | Literal["oas"] = "oas") -> Tensor:
         """Sigma, `[1, D, D]`, or `[C, D, D]` for `per_class`, always positive definite.

@@ -25,8 +25,10 @@ def squared_distances(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _centre(z: Tensor) -> Tensor:
-    grid = torch.exp2(torch.floor(torch.log2(z.std(0, correction=0).clamp(min=1e-30))))
-    return torch.round(z.mean(0) / grid) * grid
+    mean = z.mean(0)
+    finest = mean.abs() * 2.0**-22  # below, the rounded mean would not fit a float32
+    grid = torch.exp2(torch.floor(torch.log2(torch.maximum(z.std(0, correction=0), finest).clamp(min=1e-30))))
+    return torch.round(mean / grid) * grid
 
 
 def nearest(query: Tensor, z: Tensor, k: int) -> Tensor:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Neighborhood = Literal["embedding", "graph"]
 Objective = Literal["centers", "pairwise"]
 
+#: What tau and alpha are measured in: as printed, or by how far nodes lie from their class centres.
+Unit = Literal["absolute", "spread"]
+
 _CHOICES: dict[str, Any] = {
     "scope": attention.Scope,
     "init": attention.Init,
@@ -27,6 +30,7 @@ _CHOICES: dict[str, Any] = {
     "denominator": gravity.Denominator,
     "update": update.Update,
     "alpha_unit": update.AlphaUnit,
+    "unit": Unit,
 }
 
 

@@ -46,6 +46,9 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         denominator: Of the loss: `with_positive` or `negatives_only`.
         update: `adaptive` (Eq. 13 with acceptance) or `official` (through Adam).
         alpha_unit: `node` (mean displacement) or `total` (as printed).
+        unit: What tau and alpha are measured in: `absolute` as printed, or `spread`, in which alpha counts in
+            root mean square distances of labelled nodes from their class centres and tau in their square,
+            so that one value serves embeddings of any scale and width.
         weight_decay: Of Adam, with `update="official"`.
         tol: A batch whose loss is not above it is separated already, and no step is taken; with
             `denominator="with_positive"`, whose loss ends at zero.
@@ -89,6 +92,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         denominator: gravity.Denominator = "with_positive",
         update: update.Update = "adaptive",
         alpha_unit: update.AlphaUnit = "node",
+        unit: options.Unit = "absolute",
         weight_decay: float = 5e-4,
         tol: float = 0.05,
         random_state: int = 0,
@@ -117,6 +121,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         self.denominator = denominator
         self.update = update
         self.alpha_unit = alpha_unit
+        self.unit = unit
         self.weight_decay = weight_decay
         self.tol = tol
         self.random_state = random_state

@@ -76,6 +76,27 @@ def test_arrays_under_numpys_old_name(tmp_path):
     assert lists(read_link_split(tmp_path, EDGES, 4)) == EXPECTED
 
 
+def test_any_order_of_bytes_and_axes(tmp_path):
+    edge = np.asfortranarray(VALID["edge"].astype(">i4"))
+    write(tmp_path, valid={"edge": edge, "edge_neg": np.zeros((0, 2), dtype=np.uint8), "flag": np.array([True])})
+    assert lists(read_link_split(tmp_path, EDGES, 4)) == EXPECTED | {"val_negatives": []}
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_numpys_own_unpickling_is_not_run(tmp_path, legacy):
+    """A flag in a pickled dtype would have numpy take numbers for pointers; here it is not looked at."""
+
+    class Flagged(np.ndarray):
+        def __reduce__(self) -> Any:
+            rebuild, arguments, (version, shape, _, fortran, data) = np.asarray(self).__reduce__()
+            dtype = Attack(np.dtype, "i8", False, True)
+            dtype.parts += ((3, "<", None, None, None, -1, -1, 63),)
+            return rebuild, arguments, (version, shape, dtype, fortran, data)
+
+    write(tmp_path, legacy, valid=VALID | {"edge": VALID["edge"].view(Flagged)})
+    assert lists(read_link_split(tmp_path, EDGES, 4)) == EXPECTED
+
+
 def test_what_the_process_allows_stays_as_it_was(tmp_path):
     write(tmp_path)
     before = torch.serialization.get_safe_globals()

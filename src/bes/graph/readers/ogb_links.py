@@ -5,14 +5,16 @@ The published files were written by an old torch and hold numpy arrays under the
 
 from __future__ import annotations
 
+import pickle
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.serialization import get_safe_globals, safe_globals
+from torch import Tensor, serialization
 
 from bes.errors import InputError
 from bes.graph.arrays import to_tensor
@@ -20,9 +22,40 @@ from bes.graph.edges import undirected, whole
 
 _FILES = ("train.pt", "valid.pt", "test.pt")
 
-#: What an array of plain numbers is pickled with; with torch's own list, all that a file may ask for.
-_ALLOWED: list[Any] = [np.ndarray, np.dtype, *{type(np.dtype(code)) for code in "?bBhHiIlLqQefd"}]
-_ALLOWED += [(np.empty(0).__reduce__()[0], f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
+
+class _Dtype:
+    """Stands in for numpy's class, whose own unpickling believes flags that can make numbers pointers."""
+
+    def __init__(self, code: str, *_: object) -> None:
+        if not re.fullmatch("b1|[iu][1248]|f[248]", code):
+            raise pickle.UnpicklingError("it is not of plain numbers")
+        self.dtype = np.dtype(code)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.dtype = self.dtype.newbyteorder(state[1])
+
+
+class _Array:
+    """Stands in for numpy's class: shape, type and bytes, put together when all are there."""
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, kind, fortran, data = state
+        self.array = np.frombuffer(data, kind.dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _reconstruct(*_: object) -> _Array:
+    return _Array()
+
+
+def _no_bytes(*_: object) -> bytes:
+    """What an array without entries is pickled with."""
+    return b""
+
+
+#: With torch's own list, for tensors, all that a file may ask for.
+_ALLOWED: list[Any] = [(_Array, "numpy.ndarray"), (_Dtype, "numpy.dtype")]
+_ALLOWED += [(_reconstruct, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
+_ALLOWED += [(_no_bytes, f"{module}.bytes") for module in ("builtins", "__builtin__")]
 
 
 def read_link_split(folder: Path, edge_index: Tensor, n: int) -> dict[str, Tensor]:
@@ -55,7 +88,7 @@ def read_link_split(folder: Path, edge_index: Tensor, n: int) -> dict[str, Tenso
 def _load(path: Path) -> dict[Any, Any]:
     """The dict in a file of `torch.save`; one that asks for anything but arrays and tensors is refused."""
     try:
-        with safe_globals([item for item in _ALLOWED if item not in get_safe_globals()]):  # on leaving they are dropped
+        with _only_allowed():
             content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise InputError(f"The file {path} does not exist: put the published files of the data set there.") from None
@@ -68,9 +101,22 @@ def _load(path: Path) -> dict[Any, Any]:
     return content
 
 
+@contextmanager
+def _only_allowed() -> Iterator[None]:
+    """Torch's list is the process's: what others put on it is neither used here nor lost."""
+    before = serialization.get_safe_globals()
+    serialization.clear_safe_globals()
+    serialization.add_safe_globals(_ALLOWED)
+    try:
+        yield
+    finally:
+        serialization.clear_safe_globals()
+        serialization.add_safe_globals(before)
+
+
 def _pairs(path: Path, content: dict[Any, Any], key: str, n: int) -> Tensor:
     """The node pairs `[2, n]` under `key`, which the file stores as an array or tensor `[n, 2]`."""
-    value = content.get(key)
+    value = getattr(content.get(key), "array", content.get(key))
     if not isinstance(value, np.ndarray | Tensor):
         raise InputError(f"The file {path} has no array '{key}': use the published file of the data set.")
     pairs = value if isinstance(value, Tensor) else to_tensor(value, f"pairs '{key}' in {path}")
