@@ -42,8 +42,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 #: What a link or edge run is unless told otherwise, chosen on validation (docs/research-log.md).
 PAIRS: dict[str, Any] = {
-    "encoders": {"channels": 64, "epochs": 300, "patience": 50},
-    "decoder": {"patience": 50},
+    "encoders": {"channels": 64, "epochs": 300, "patience": 30},
+    "decoder": {"patience": 30},
     "shaper": {"unit": "spread", "alpha": 1e-4},
 }
 

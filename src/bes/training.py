@@ -102,22 +102,33 @@ def node_objective(
 
 
 def pair_objective(
-    split: PairSplit, read: Callable[[Tensor, Tensor], Tensor], batch: int, draw: torch.Generator
+    split: PairSplit,
+    embed: Callable[[Tensor, Tensor], Tensor],
+    read: Callable[[Tensor], Tensor],
+    batch: int,
+    draw: torch.Generator,
+    *,
+    frozen: bool = False,
 ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Score]]:
     """Loss and score of node pairs, from the nodes' embeddings `[N, D]`.
 
     Args:
-        read: From embeddings and pairs `[2, P]` to logits.
+        embed: From embeddings and pairs `[2, P]` to pair embeddings `[P, D]`.
+        read: From pair embeddings to logits.
         batch: Positive pairs a step, at most.
         draw: Stream of the negatives, fresh in each step.
+        frozen: The nodes' embeddings do not change, so that validation pairs are embedded once.
     """
-    held = split.pairs("val")
+    kept: list[Tensor] = []
 
     def loss(h: Tensor) -> Tensor:
         pairs, truth = split.training_pairs(batch, draw)
-        return pair_loss(read(h, pairs), truth)
+        return pair_loss(read(embed(h, pairs)), truth)
 
     def score(h: Tensor) -> Score:
-        return split.score(read(h, held))
+        held = kept[0] if kept else embed(h, split.pairs("val"))
+        if frozen and not kept:
+            kept.append(held)
+        return split.score(read(held))
 
     return loss, score

@@ -45,8 +45,8 @@ class PairEncoders(EncoderEnsemble):
         lr: float = 0.01,
         weight_decay: float = 5e-4,
         dropout: float = 0.5,
-        batch: int = 1 << 16,
-        patience: int = 50,
+        batch: int = 1 << 14,
+        patience: int = 30,
         random_state: int = 0,
         device: str | torch.device = "auto",
     ) -> None:
@@ -94,9 +94,7 @@ class PairEncoders(EncoderEnsemble):
             generator=init,
         )
         model = nn.ModuleList([encoder, head]).to(device)
-        loss, score = pair_objective(
-            split, lambda h, pairs: head.read(products(h, pairs), ops, rng), self.batch, draw
-        )
+        loss, score = pair_objective(split, products, lambda e: head.read(e, ops, rng), self.batch, draw)
         log = train(
             model,
             lambda: head.nodes(encoder(x, ops, rng), ops, rng),

@@ -117,8 +117,8 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
         weight_decay: float = 5e-4,
         dropout: float = 0.5,
         norm: Literal["batch", "none"] = "none",
-        batch: int = 1 << 16,
-        patience: int = 50,
+        batch: int = 1 << 14,
+        patience: int = 30,
         random_state: int = 0,
         device: str | torch.device = "auto",
     ) -> None:
@@ -157,11 +157,12 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
         rng = seeding.generator(self.random_state, "dropout", *stream, device=device)
         draw = seeding.generator(self.random_state, "negatives", *stream, device=device)
 
-        def read(h: Tensor, pairs: Tensor) -> Tensor:
-            product = products(h, pairs)
-            return self.net_.read(shape(product) if shape else product, ops, rng)
+        def embed(h: Tensor, pairs: Tensor) -> Tensor:
+            return shape(products(h, pairs)) if shape else products(h, pairs)
 
-        loss, score = pair_objective(split, read, self.batch, draw)
+        loss, score = pair_objective(
+            split, embed, lambda e: self.net_.read(e, ops, rng), self.batch, draw, frozen=self.kind != "cheb"
+        )
         self.log_ = TrainLog()
         if any(True for _ in self.net_.parameters()):
             self.log_ = train(
