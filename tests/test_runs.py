@@ -19,7 +19,8 @@ from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import make_split
-from bes.pipeline import SeedResult, run_seed
+from bes.pipeline import run_seed
+from bes.pipeline.results import SeedResult
 from bes.records import RunDirectory
 from bes.runs import parse_seeds, run
 

@@ -2,9 +2,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from bes.graph.edge_splits import split_edges
 from bes.graph.graph import Graph
+from bes.graph.links import split_links
+from bes.graph.pairs import PairSplit
 from bes.graph.splits import split_nodes
-from bes.training import Callback, Score, TrainLog, node_objective, train
+from bes.seeding import generator
+from bes.training import Callback, Score, TrainLog, node_objective, pair_objective, train
 
 
 class Line(nn.Module):
@@ -22,7 +26,7 @@ class Line(nn.Module):
         return x @ self.weight + self.bias
 
 
-def run(scores: list[Score], callbacks: list[Callback] | None = None) -> tuple[Line, TrainLog]:
+def run(scores: list[Score], callbacks: list[Callback] | None = None, patience: int = 0) -> tuple[Line, TrainLog]:
     """Train a line with one prescribed score an epoch."""
     model, left = Line(), iter(scores)
     x = torch.linspace(-1, 1, 5)[:, None]
@@ -34,6 +38,7 @@ def run(scores: list[Score], callbacks: list[Callback] | None = None) -> tuple[L
         epochs=len(scores),
         lr=0.1,
         weight_decay=0.0,
+        patience=patience,
         callbacks=callbacks or [],
     )
     return model, log
@@ -93,6 +98,33 @@ def test_no_epochs_leave_the_model_as_it_was() -> None:
     assert log == TrainLog()
 
 
+@pytest.mark.parametrize(
+    ("patience", "best", "epochs"),
+    [(1, 1, 3), (2, 1, 4), (3, 4, 8), (4, 4, 9), (5, 9, 10), (0, 9, 10)],
+)
+def test_patience_stops_training_at_the_best_weights(patience: int, best: int, epochs: int) -> None:
+    """A score that is as good is no better; a better one, if only in its loss, starts the count again."""
+    values = [0.1, 0.5, 0.4, 0.5, 0.6, 0.6, 0.2, 0.6, 0.6, 0.6]
+    scores = [(value, -1.0) for value in values[:-1]] + [(values[-1], -0.5)]
+    states, record = snapshots()
+    model, log = run(scores, [record], patience)
+    assert (log.best_epoch, len(log.history)) == (best, epochs)
+    assert log.best_score == scores[best]
+    assert all(torch.equal(value, states[best][key]) for key, value in model.state_dict().items())
+    assert all(torch.equal(states[-1][key], snapshots_of(scores)[epochs - 1][key]) for key in states[-1])
+
+
+def snapshots_of(scores: list[Score]) -> list[dict[str, Tensor]]:
+    """The weights of every epoch without patience: stopping must not change those before it."""
+    states, record = snapshots()
+    run(scores, [record])
+    return states
+
+
+def test_patience_zero_never_stops() -> None:
+    assert len(run([(1.0, 0.0)] + [(0.0, 0.0)] * 80)[1].history) == 81
+
+
 def test_a_trained_model_carries_no_gradients() -> None:
     model, _ = run([(0.1, 0.0)])
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -117,3 +149,56 @@ def test_node_objective_without_validation_scores_train(graph: Graph) -> None:
     split = split_nodes(graph, train=0.6, val=0.0)
     logits = nn.functional.one_hot(graph.y, 2).float()
     assert node_objective(split)[1](logits) == split.score(logits, "train")
+
+
+@pytest.fixture(params=[split_links, split_edges])
+def pairs(request: pytest.FixtureRequest, small_graph: Graph) -> PairSplit:
+    return request.param(small_graph)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_pair_objective_embeds_validation_once_if_frozen(pairs: PairSplit, frozen: bool) -> None:
+    z = torch.randn(150, 4, generator=generator(0, "z"))
+    weight, embedded = torch.ones(4, 1), []
+
+    def embed(h: Tensor, given: Tensor) -> Tensor:
+        embedded.append(given)
+        return h[given[0]] * h[given[1]]
+
+    _, score = pair_objective(pairs, embed, lambda e: e @ weight, 10, generator(0, "draw"), frozen=frozen)
+    for factor in (1.0, -1.0, 0.5):  # what reads the embeddings does change
+        weight *= factor
+        u, v = pairs.pairs("val")
+        assert score(z) == pairs.score((z[u] * z[v]) @ weight, "val")
+    assert len(embedded) == (1 if frozen else 3)
+    assert all(torch.equal(given, pairs.pairs("val")) for given in embedded)
+
+
+def test_pair_objective_follows_the_embeddings_unless_frozen(pairs: PairSplit) -> None:
+    z = torch.randn(2, 150, 4, generator=generator(0, "z"))
+
+    def scores(frozen: bool) -> list[Score]:
+        embed = lambda h, given: (h[given[0]] * h[given[1]]).sum(1, keepdim=True)  # noqa: E731
+        score = pair_objective(pairs, embed, lambda e: e, 10, generator(0, "draw"), frozen=frozen)[1]
+        return [score(z[0]), score(z[1])]
+
+    assert scores(frozen=False)[0] != scores(frozen=False)[1]
+    assert scores(frozen=True) == [scores(frozen=False)[0]] * 2
+
+
+def test_pair_objective_takes_the_loss_of_fresh_training_pairs(pairs: PairSplit) -> None:
+    z, seen = torch.randn(150, 4, generator=generator(0, "z")), []
+
+    def embed(h: Tensor, given: Tensor) -> Tensor:
+        seen.append(given)
+        return (h[given[0]] * h[given[1]]).sum(1, keepdim=True)
+
+    loss, _ = pair_objective(pairs, embed, lambda e: e, 12, generator(0, "draw"), frozen=True)
+    rng = generator(0, "draw")
+    for step in range(2):
+        given, truth = pairs.training_pairs(12, rng)
+        logits = (z[given[0]] * z[given[1]]).sum(1)
+        expected = -nn.functional.logsigmoid(torch.where(truth == 1, logits, -logits)).mean()
+        torch.testing.assert_close(loss(z), expected)
+        assert torch.equal(seen[step], given)
+    assert not torch.equal(seen[0], seen[1])

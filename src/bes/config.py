@@ -110,7 +110,9 @@ class RunConfig(_Frozen):
     split: str = "random"
     preset: str = "paper"
     selection: Literal["validation", "test-peek"] = "validation"
-    features: Literal["raw", "row"] = Field("raw", description="row: each node's features sum to one.")
+    features: Literal["raw", "row", "length"] = Field(
+        "raw", description="row: each node's features sum to one; length: they have Euclidean length 8."
+    )
     allow_missing_classes: bool = Field(False, description="Go on when a class has no training node.")
     device: str = "auto"
     encoders: EncoderConfig = EncoderConfig()

@@ -42,7 +42,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 #: What a link or edge run is unless told otherwise, chosen on validation (docs/research-log.md).
 PAIRS: dict[str, Any] = {
-    "encoders": {"channels": 64, "epochs": 300, "patience": 30},
+    "features": "length",
+    "encoders": {"channels": 64, "epochs": 300, "patience": 50},
     "decoder": {"patience": 30},
     "shaper": {"unit": "spread", "alpha": 1e-4},
 }
@@ -64,6 +65,7 @@ def defaults(task: str, dataset: str, split: str | None) -> dict[str, Any]:
     return {
         "split": "official" if split == "" else "random",
         "rivals": LINK_RIVALS if task == "link" else ("mlp",),
+        "features": PAIRS["features"],
         "encoders": {**PAIRS["encoders"], "names": ("sage",) if collab else ("gcn", "sage")},
         "decoder": {**PAIRS["decoder"], "kind": "dot" if collab else "mlp"},
         "shaper": PAIRS["shaper"],

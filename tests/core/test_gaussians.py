@@ -60,6 +60,21 @@ def test_covariance_far_from_the_origin_is_the_same(case, kind):
     torch.testing.assert_close(there, sums_of(*case, kind).covariance(kind), atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.parametrize("by_class", [False, True])
+def test_spread_equals_the_loop(case, by_class):
+    sums = ClassSums.of(torch.as_tensor(case.z), torch.as_tensor(case.y), case.n_classes, by_class=by_class)
+    mu = oracle.means(*case)
+    squares = [float(np.sum((row - mu[c]) ** 2)) for row, c in zip(case.z, case.y, strict=True)]
+    mean = sum(squares) / len(squares)
+    assert sums.spread == pytest.approx(np.sqrt(mean) if mean > 0 else 1.0)
+
+
+@pytest.mark.parametrize("origin", [None, torch.zeros(2)])
+def test_spread_of_nodes_on_their_centres_is_one(origin):
+    z = torch.tensor([[0.0, 3.0], [2.0, 1.0], [0.0, 3.0], [2.0, 1.0]])
+    assert ClassSums.of(z, torch.tensor([0, 1, 0, 1]), 2, origin=origin).spread == 1.0
+
+
 def test_oas_agrees_with_scikit_learn():
     from sklearn.covariance import oas
 

@@ -45,3 +45,16 @@ def test_distances_far_from_the_origin_keep_their_digits():
     z = torch.randn(20, 4, generator=torch.Generator().manual_seed(0))
     there = neighbors.squared_distances(z + 1e3, z + 1e3)
     torch.testing.assert_close(there, neighbors.squared_distances(z, z), atol=2e-3, rtol=1e-3)
+
+
+def test_a_huge_constant_column_does_not_count():
+    """Its rounded mean lies 64 apart in float32, far more than its spread of zero."""
+    z = torch.randn(20, 4, generator=torch.Generator().manual_seed(0))
+    for huge in (1e9, -1e9, 123456789.0):
+        wide = torch.cat([z, torch.full((20, 1), huge)], dim=1)
+        assert wide.dtype == torch.float32
+        found = neighbors.squared_distances(wide, wide)
+        assert torch.isfinite(found).all()
+        expected = [[sum((a - b) ** 2 for a, b in zip(p, q, strict=True)) for q in z.tolist()] for p in z.tolist()]
+        torch.testing.assert_close(found, torch.tensor(expected), atol=1e-4, rtol=1e-4)
+        assert neighbors.nearest(torch.arange(20), wide, 3).tolist() == [naive(i, z.numpy(), 3) for i in range(20)]

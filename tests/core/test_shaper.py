@@ -208,6 +208,40 @@ def test_a_batch_that_repeats_gives_what_fresh_gradients_give(blobs, monkeypatch
     np.testing.assert_allclose(ahead.transform(z), afresh.transform(z), atol=1e-10)
 
 
+UNITS = [
+    {},
+    {"objective": "pairwise"},
+    {"hinge": "rival"},
+    {"denominator": "with_positive", "tau": 2.0},
+    {"alpha_unit": "total", "alpha": 1.0},
+]
+
+
+@pytest.mark.parametrize("options", UNITS, ids=str)
+def test_measured_by_the_spread_shaping_does_not_depend_on_the_scale(blobs, options):
+    """Of scopes without a softmax over embeddings, which has a scale of its own."""
+    z, y, _ = blobs
+
+    def moved(unit, scale):
+        return shaper(scope="self", unit=unit, **options).fit_transform(scale * z, y) / scale - z
+
+    for scale in (10, 0.1):
+        np.testing.assert_allclose(moved("spread", scale), moved("spread", 1), atol=1e-9)
+        assert np.abs(moved("absolute", scale) - moved("absolute", 1)).max() > 0.05
+    assert np.abs(moved("spread", 1)).max() > 0.1
+
+
+def test_the_spread_is_the_unit_of_tau_and_of_alpha(blobs):
+    z, y, _ = blobs
+    known = np.flatnonzero(y >= 0)
+    mu = gaussian_oracle.means(z[known], y[known], 3)
+    spread = np.sqrt(np.mean([np.sum((z[i] - mu[y[i]]) ** 2) for i in known]))
+    by_spread = shaper(n_layers=1, unit="spread").fit_transform(z, y)
+    by_hand = shaper(n_layers=1, tau=spread**2, alpha=0.005 * spread).fit_transform(z, y)
+    np.testing.assert_allclose(by_spread, by_hand, atol=1e-9)
+    assert not np.allclose(by_spread, shaper(n_layers=1).fit_transform(z, y), atol=1e-3)
+
+
 def test_batches_are_drawn_without_repeats(blobs, monkeypatch):
     from bes.core import update
 
@@ -281,6 +315,7 @@ BAD_OPTIONS = [
     {"shift_threshold": 1.0},
     {"batch_size": 0},
     {"n_views": 4},
+    {"unit": "metre"},
 ]
 
 

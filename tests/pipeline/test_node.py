@@ -15,7 +15,8 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import make_split
 from bes.models.encoders import EncoderEnsemble
-from bes.pipeline import ARMS, SeedResult, check, peak_mib, prepare, run_seed
+from bes.pipeline import ARMS, check, run_seed
+from bes.pipeline.results import SeedResult, peak_mib, prepare
 
 Quick = Callable[..., RunConfig]
 
@@ -30,8 +31,8 @@ def rolled(graph: Graph, part: str) -> Graph:
 
 def same_bits(one: SeedResult, two: SeedResult, *, prob: bool = True) -> bool:
     """Embeddings before and after shaping and, if asked, both arms' probabilities."""
-    pairs = [(one.before, two.before), (one.after, two.after)]
-    pairs += [(a.prob, b.prob) for a, b in zip(one.arms, two.arms, strict=True)] if prob else []
+    pairs = [(one.rows["before"], two.rows["before"]), (one.rows["after"], two.rows["after"])]
+    pairs += [(a.predictions["prob"], b.predictions["prob"]) for a, b in zip(one.arms, two.arms, strict=True)] if prob else []
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
@@ -39,13 +40,13 @@ def test_both_arms_and_what_they_share(small_graph: Graph, quick: Quick) -> None
     result = run_seed(quick(), small_graph, 0)
     control, shaped = result.arms
     assert (control.arm, shaped.arm) == ARMS
-    assert result.before.shape == result.after.shape == (150, 16)
-    assert not np.array_equal(result.before, result.after), "the quick settings must shape, or these tests show nothing"
+    assert result.rows["before"].shape == result.rows["after"].shape == (150, 16)
+    assert not np.array_equal(result.rows["before"], result.rows["after"]), "the quick settings must shape, or these tests show nothing"
     assert shaped.steps["accepted"] > 0
     assert control.metrics["test_boundary"]["n"] == shaped.metrics["test_boundary"]["n"] > 0
     assert control.selected["encoders"] == shaped.selected["encoders"]
     assert [row["layer"] for row in shaped.boundary] == [1, 2]
-    assert shaped.boundary[0]["set"] == len(result.boundary_nodes) > 0
+    assert shaped.boundary[0]["set"] == len(result.rows["boundary"]) > 0
     assert control.seconds["shaping"] == 0.0 < shaped.seconds["shaping"]
     assert set(shaped.seconds) == {"encoders", "shaping", "decoder", "evaluate"}
 
@@ -53,8 +54,8 @@ def test_both_arms_and_what_they_share(small_graph: Graph, quick: Quick) -> None
 def test_without_shaping_the_arms_are_one(small_graph: Graph, quick: Quick) -> None:
     """So whatever differs between them is shaping's doing."""
     result = run_seed(quick(shaper={"n_layers": 0}), small_graph, 0)
-    assert np.array_equal(result.before, result.after)
-    assert np.array_equal(result.arms[0].prob, result.arms[1].prob)
+    assert np.array_equal(result.rows["before"], result.rows["after"])
+    assert np.array_equal(result.arms[0].predictions["prob"], result.arms[1].predictions["prob"])
     assert result.arms[0].metrics == result.arms[1].metrics
 
 
@@ -107,7 +108,7 @@ def test_validation_labels_change_no_embedding_before_selection(
 def test_validation_labels_change_nothing_where_there_is_one_epoch_to_choose(small_graph: Graph, quick: Quick) -> None:
     plan = quick(split="random:plain", encoders={"epochs": 1}, decoder={"epochs": 1})
     one, two = run_seed(plan, small_graph, 0), run_seed(plan, rolled(small_graph, "val"), 0)
-    assert not np.array_equal(one.before, one.after)
+    assert not np.array_equal(one.rows["before"], one.rows["after"])
     assert same_bits(one, two)
     assert one.history == two.history
     assert one.arms[0].metrics["val"] != two.arms[0].metrics["val"], "the labels did change"
@@ -154,7 +155,7 @@ def test_graphs_at_the_edge_of_what_can_be_run(small_graph: Graph, quick: Quick)
     alone = replace(small_graph, edge_index=torch.empty(2, 0, dtype=torch.long))
     assert run_seed(quick(), alone, 0).arms[1].metrics["test"]["acc"] is not None
     partly = replace(small_graph, y=torch.where(torch.arange(150) % 2 == 0, small_graph.y, -1))
-    assert run_seed(quick(), partly, 0).arms[0].prob.shape == (150, 3)
+    assert run_seed(quick(), partly, 0).arms[0].predictions["prob"].shape == (150, 3)
     masks = {f"{part}_mask": torch.zeros(150, dtype=torch.bool) for part in ("train", "val", "test")}
     masks["val_mask"][:20] = True
     masks["train_mask"] = (small_graph.y < 2) & ~masks["val_mask"]

@@ -10,7 +10,7 @@ from torch import Tensor
 from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.pairs import PairSplit
+from bes.graph.pairs import PairSplit, check_fractions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,7 +36,7 @@ class EdgeSplit(PairSplit):
         return ("val", "test")
 
     def _of(self, part: str) -> Tensor:
-        return self.val if part == "val" else self.test
+        return {"val": self.val, "test": self.test}[part]
 
     def pairs(self, part: str) -> Tensor:
         return self.edges[:, self._of(part)]
@@ -72,12 +72,13 @@ def split_edges(graph: Graph, train: float = 0.6, val: float = 0.2, seed: int = 
     A graph whose edges carry no labels gets "same class" (1) and "different class" (0) between nodes with
     known classes.
     """
+    check_fractions(train, val)
     row, col = graph.edge_index.cpu()
     once = row < col
     edges = torch.stack([row[once], col[once]])
     labels, derived = _classes(graph, edges, once)
-    known = (labels >= 0).nonzero().flatten()
-    order = known[torch.randperm(known.numel(), generator=seeding.generator(seed, "edges"))]
+    edges, labels = edges[:, labels >= 0], labels[labels >= 0]
+    order = torch.randperm(labels.numel(), generator=seeding.generator(seed, "edges"))
     cuts = []
     for c in labels[order].unique().tolist():
         group = order[labels[order] == c]
@@ -88,9 +89,10 @@ def split_edges(graph: Graph, train: float = 0.6, val: float = 0.2, seed: int = 
         raise InputError(
             f"The edges of graph '{graph.name}' have {len(cuts)} known classes: edge classification needs two or more."
         )
-    parts = {p: torch.cat(cut).sort().values.to(graph.device) for p, cut in zip(("train", "val", "test"), zip(*cuts, strict=True), strict=True)}
+    found = [torch.cat(cut).sort().values.to(graph.device) for cut in zip(*cuts, strict=True)]
+    parts = dict(zip(("train", "val", "test"), found, strict=True))
     if parts["val"].numel() == 0 or parts["test"].numel() == 0:
-        raise InputError(f"Graph '{graph.name}' has {known.numel()} labelled edges, too few to validate and to test.")
+        raise InputError(f"Graph '{graph.name}' has {labels.numel()} labelled edges, too few to validate and to test.")
     return EdgeSplit(
         graph=graph.without_labels(),
         name="random",

@@ -16,7 +16,7 @@ from bes.graph import negatives
 from bes.graph.arrays import load_arrays
 from bes.graph.disjoint import check_disjoint, read_pairs
 from bes.graph.graph import Graph
-from bes.graph.pairs import PairSplit
+from bes.graph.pairs import PairSplit, check_fractions
 from bes.metrics import auc, hits
 
 #: Edges that pass messages when test pairs are scored.
@@ -69,15 +69,15 @@ class LinkSplit(PairSplit):
 
     @cached_property
     def _parts(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """Pairs and classes by part, sorted by pair, so that the order does not tell the class."""
+        """Pairs and classes by part, smaller node first and sorted, so that neither order tells the class."""
         found = {}
         for part in PARTS:
             edges, others = self._edges.get(part), self._negatives[part]
             both = others if edges is None else torch.cat([edges, others], dim=1)
             link = torch.zeros(both.shape[1], dtype=torch.long, device=both.device)
             link[: 0 if edges is None else edges.shape[1]] = 1
-            order = torch.sort(negatives.pair_keys(both, self.graph.n_nodes), stable=True).indices
-            found[part] = both[:, order], link[order]
+            keys = torch.sort(negatives.pair_keys(both, self.graph.n_nodes), stable=True)
+            found[part] = negatives.key_pairs(keys.values, self.graph.n_nodes), link[keys.indices]
         return found
 
     def pairs(self, part: str) -> Tensor:
@@ -88,7 +88,8 @@ class LinkSplit(PairSplit):
 
     @cached_property
     def _train_keys(self) -> Tensor:
-        return negatives.pair_keys(self.train, self.graph.n_nodes).sort().values
+        keys: Tensor = negatives.pair_keys(self.train, self.graph.n_nodes).unique()
+        return keys
 
     def training_pairs(self, limit: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
         """Training edges, `limit` of them at most, and as many fresh negatives.
@@ -112,9 +113,7 @@ class LinkSplit(PairSplit):
             return self
         edges = {part: pairs.to(device) for part, pairs in self._edges.items()}
         others = {part: pairs.to(device) for part, pairs in self._negatives.items()}
-        return replace(
-            self, graph=self.graph.to(device), train=self.train.to(device), _edges=edges, _negatives=others
-        )
+        return replace(self, graph=self.graph.to(device), train=self.train.to(device), _edges=edges, _negatives=others)
 
     def arrays(self) -> dict[str, Tensor]:
         others = {_key(part): pairs for part, pairs in self._negatives.items()}
@@ -139,12 +138,13 @@ def split_links(graph: Graph, train: float = 0.6, val: float = 0.2, seed: int = 
 
     Validation and test get as many negatives as edges, uniform over the pairs without an edge.
     """
+    check_fractions(train, val)
     n = graph.n_nodes
     keys = negatives.pair_keys(graph.edge_index.cpu(), n).unique()
     count = keys.numel()
     first = round(train * count)
     second = first + round(val * count)
-    if not (train > 0 and val > 0 and 0 < first < second < count):
+    if not 0 < first < second < count:
         raise InputError(
             f"Graph '{graph.name}' has {count} edges, too few for train={train:g} and val={val:g}: each part needs one."
         )
@@ -176,11 +176,12 @@ def make_link_split(
     graph: Graph, spec: str = "random", seed: int = 0, *, message: Message = "train", select: Select = "auc"
 ) -> LinkSplit:
     """The split that `spec` names: `random` (60/20/20) · `random:85/5/10` or other percents · `official`."""
-    kind, _, argument = spec.partition(":")
-    percents = [int(part) for part in (argument or "60/20/20").split("/") if part.isdecimal()]
+    kind, colon, argument = spec.partition(":")
+    shares = argument.split("/") if colon else ["60", "20", "20"]
+    percents = [int(share) for share in shares if share.isdecimal()]
     if spec == "official":
         split = official_links(graph, seed)
-    elif kind == "random" and len(percents) == 3 and sum(percents) == 100:
+    elif kind == "random" and len(percents) == len(shares) == 3 and sum(percents) == 100:
         split = split_links(graph, percents[0] / 100, percents[1] / 100, seed)
     else:
         raise InputError(f"The link split '{spec}' is not known: use random, random:85/5/10 or official.")
@@ -190,7 +191,7 @@ def make_link_split(
 def _harder(
     train: Tensor, held: dict[str, Tensor], others: dict[str, Tensor], edges: Tensor, n: int, seed: int
 ) -> dict[str, Tensor]:
-    """`others` with the hard negatives of the test edges, made from the training edges and avoiding all `edges` (keys)."""
+    """`others` with hard negatives of the test edges: made from the training edges, and none of `edges` (keys)."""
     both = torch.cat([train, train.flip(0)], dim=1)
     both = both[:, torch.sort(both[0], stable=True).indices]
     rng = seeding.generator(seed, "negatives", "hard")

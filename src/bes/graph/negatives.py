@@ -99,7 +99,7 @@ def degree_matched(pairs: Tensor, degree: Tensor, taken: Tensor, rng: torch.Gene
     found, open_ = torch.empty(0, dtype=torch.long, device=degree.device), torch.arange(len(kept), device=degree.device)
     for _ in range(ROUNDS):
         part = torch.rand(open_.shape, generator=rng, device=rng.device, dtype=torch.float64).to(degree.device)
-        chosen = order[low[open_] + (part * (high - low)[open_]).long().clamp(max=n_nodes - 1)]
+        chosen = order[torch.minimum(low[open_] + (part * (high - low)[open_]).long(), high[open_] - 1)]
         keys = pair_keys(torch.stack([kept[open_], chosen]), n_nodes)
         good = (chosen != kept[open_]) & ~contains(taken, keys) & ~torch.isin(keys, found) & _first(keys)
         found, open_ = torch.cat([found, keys[good]]), open_[~good]
@@ -108,9 +108,7 @@ def degree_matched(pairs: Tensor, degree: Tensor, taken: Tensor, rng: torch.Gene
     return key_pairs(found, n_nodes)
 
 
-def _collect(
-    draw: Callable[[int], Tensor], count: int, n_nodes: int, taken: Tensor, rounds: int | None
-) -> Tensor:
+def _collect(draw: Callable[[int], Tensor], count: int, n_nodes: int, taken: Tensor, rounds: int | None) -> Tensor:
     """Different pairs from `draw` that are neither loops nor `taken`, until there are `count` or `rounds` are over."""
     found = torch.empty(0, dtype=torch.long, device=taken.device)
     while found.numel() < count and rounds != 0:

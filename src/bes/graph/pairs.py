@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 
@@ -83,6 +84,14 @@ class PairSplit(ABC):
         np.savez_compressed(path, allow_pickle=False, name=np.array(self.name), **arrays)
 
 
+def check_fractions(train: float, val: float) -> None:
+    """Refuse shares of a random split that leave one of its three parts empty, or that are no numbers."""
+    if not (train > 0 and val > 0 and train + val < 1):
+        raise InputError(
+            f"The split fractions train={train:g} and val={val:g} do not fit: both lie above 0, and together below 1."
+        )
+
+
 def pair_loss(logits: Tensor, truth: Tensor) -> Tensor:
     """Cross-entropy of logits `[P, 1]` (two classes) or `[P, C]` against classes `[P]`."""
     if logits.shape[1] == 1:
@@ -103,8 +112,9 @@ def beside(x: Tensor | Sparse, columns: Tensor) -> Tensor | Sparse:
     if not isinstance(x, Sparse):
         return torch.cat([x, columns.to(x)], dim=1)
     row, col, value = x.coo()
+    columns = columns.to(value)
     more_row, more_col = columns.nonzero(as_tuple=True)
     rows, cols = torch.cat([row, more_row]), torch.cat([col, more_col + x.shape[1]])
-    values = torch.cat([value, columns[more_row, more_col].to(value)])
+    values = torch.cat([value, columns[more_row, more_col]])
     order = torch.sort(rows, stable=True).indices
     return Sparse.from_coo(rows[order], cols[order], values[order], (x.shape[0], x.shape[1] + columns.shape[1]))

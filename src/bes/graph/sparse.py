@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,6 +24,12 @@ class Sparse:
         self.csr = csr
         if symmetric:
             self.__dict__["transposed"] = self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its coordinates: torch warns when it sends a CSR tensor to another process."""
+        row, col, value = self.coo()
+        symmetric = self.__dict__.get("transposed") is self
+        return _rebuild, (row, col, value, tuple(self.shape), symmetric)
 
     @classmethod
     def from_coo(
@@ -85,6 +92,10 @@ class Sparse:
             product: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
             return product
         return self.csr @ dense
+
+
+def _rebuild(row: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int], symmetric: bool) -> Sparse:
+    return Sparse.from_coo(row, col, value, shape, symmetric=symmetric)
 
 
 class _Product(torch.autograd.Function):

@@ -46,7 +46,7 @@ class PairEncoders(EncoderEnsemble):
         weight_decay: float = 5e-4,
         dropout: float = 0.5,
         batch: int = 1 << 14,
-        patience: int = 30,
+        patience: int = 50,
         random_state: int = 0,
         device: str | torch.device = "auto",
     ) -> None:

@@ -86,7 +86,8 @@ def score_pairs(net: PairNet, h: Tensor, pairs: Tensor, ops: Operators, shape: S
         found = []
         for block in pairs.split(BLOCK, dim=1):
             product = products(h, block)
-            found.append(net.read(shape(product) if shape else product, ops))
+            # a part may hold no pair, and a shaper refuses a matrix without rows
+            found.append(net.read(shape(product) if shape and len(product) else product, ops))
         return torch.cat(found)
 
 
@@ -142,10 +143,10 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
         Args:
             shape: Map of the pair embeddings before they are read; not for `cheb`, which makes its own.
         """
-        device = seeding.pick_device(self.device)
-        split, z = split.to(device), z.detach().to(device, torch.float32)
-        ops, stream = split.graph.operators, ("pairs", self.kind)
-        self.net_ = PairNet(
+        split = split.to(seeding.pick_device(self.device))
+        graph, z = self._place(split.graph, z, shape)
+        ops, stream = graph.operators, ("pairs", self.kind)
+        net = PairNet(
             self.kind,
             z.shape[1],
             split.n_logits,
@@ -153,21 +154,21 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
             dropout=self.dropout,
             norm=pick({"batch": True, "none": False}, self.norm, "norm"),
             generator=seeding.generator(self.random_state, "init", *stream),
-        ).to(device)
-        rng = seeding.generator(self.random_state, "dropout", *stream, device=device)
-        draw = seeding.generator(self.random_state, "negatives", *stream, device=device)
+        ).to(graph.device)
+        rng = seeding.generator(self.random_state, "dropout", *stream, device=graph.device)
+        draw = seeding.generator(self.random_state, "negatives", *stream, device=graph.device)
 
         def embed(h: Tensor, pairs: Tensor) -> Tensor:
             return shape(products(h, pairs)) if shape else products(h, pairs)
 
         loss, score = pair_objective(
-            split, embed, lambda e: self.net_.read(e, ops, rng), self.batch, draw, frozen=self.kind != "cheb"
+            split, embed, lambda e: net.read(e, ops, rng), self.batch, draw, frozen=self.kind != "cheb"
         )
         self.log_ = TrainLog()
-        if any(True for _ in self.net_.parameters()):
+        if any(True for _ in net.parameters()):
             self.log_ = train(
-                self.net_,
-                lambda: self.net_.nodes(z, ops, rng),
+                net,
+                lambda: net.nodes(z, ops, rng),
                 loss,
                 score,
                 epochs=self.epochs,
@@ -176,23 +177,36 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
                 patience=self.patience,
                 callbacks=callbacks,
             )
-        self.net_ = self.net_.requires_grad_(False).eval()
+        self.net_ = net.requires_grad_(False).eval()
         return self
 
     def decision_function(self, graph: Graph, z: Tensor, pairs: Tensor, shape: Shape | None = None) -> Tensor:
         """Logits `[P, n_logits]` of pairs `[2, P]`, from embeddings `z` `[N, D]` on `graph`."""
         check_is_fitted(self)
-        device = seeding.pick_device(self.device)
-        graph, z, pairs = graph.to(device), z.detach().to(device, torch.float32), pairs.to(device)
-        if z.shape != (graph.n_nodes, self.net_.width):
+        graph, z = self._place(graph, z, shape)
+        if z.shape[1] != self.net_.width:
             raise InputError(
-                f"The embeddings have shape {tuple(z.shape)}, but the decoder expects {(graph.n_nodes, self.net_.width)}: "
-                "give a row a node, of the same encoders."
+                f"The embeddings have {z.shape[1]} columns, but the decoder was fitted on {self.net_.width}: "
+                "give embeddings of the same encoders."
             )
         with torch.no_grad():
             h = self.net_.nodes(z, graph.operators)
-        return score_pairs(self.net_, h, pairs, graph.operators, shape)
+        return score_pairs(self.net_, h, pairs.to(graph.device), graph.operators, shape)
 
     def predict_proba(self, graph: Graph, z: Tensor, pairs: Tensor, shape: Shape | None = None) -> Tensor:
         """Probability of each class `[P, C]`."""
         return pair_prob(self.decision_function(graph, z, pairs, shape))
+
+    def _place(self, graph: Graph, z: Tensor, shape: Shape | None) -> tuple[Graph, Tensor]:
+        graph = graph.to(seeding.pick_device(self.device))
+        z = z.detach().to(graph.device, torch.float32)
+        if z.dim() != 2 or z.shape[0] != graph.n_nodes:
+            raise InputError(
+                f"The embeddings have shape {tuple(z.shape)}, but graph '{graph.name}' has {graph.n_nodes} nodes: "
+                "give a matrix with a row a node."
+            )
+        if not torch.isfinite(z).all():
+            raise InputError("The embeddings hold values that are NaN or infinite: check the encoder's training.")
+        if shape is not None and self.kind == "cheb":
+            raise InputError("The decoder 'cheb' makes its own pair embeddings, which no shaper knows: use mlp or dot.")
+        return graph, z

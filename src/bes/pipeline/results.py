@@ -66,17 +66,24 @@ class SeedResult:
     history: list[dict[str, Any]]
 
 
+#: Length of each node's features under `features=length`: with it Adam neither crawls nor leaps (docs/research-log.md).
+LENGTH = 8.0
+
+
 def prepare(graph: Graph, config: RunConfig) -> Graph:
     """The graph with its features as the configuration wants them."""
     if config.features == "raw":
         return graph
-    if isinstance(graph.x, Sparse):
-        row, col, value = graph.x.coo()
-        total = torch.zeros(graph.n_nodes, device=graph.device).index_add(0, row, value)
-        scaled = value / torch.where(total == 0, 1.0, total)[row]
-        return replace(graph, x=Sparse.from_coo(row, col, scaled, (graph.n_nodes, graph.n_features)))
-    total = graph.x.sum(1, keepdim=True)
-    return replace(graph, x=graph.x / torch.where(total == 0, 1.0, total))
+    by_length = config.features == "length"
+    if not isinstance(graph.x, Sparse):
+        size = graph.x.norm(dim=1) / LENGTH if by_length else graph.x.sum(1)
+        return replace(graph, x=graph.x / torch.where(size == 0, 1.0, size)[:, None])
+    row, col, value = graph.x.coo()
+    total = torch.zeros(graph.n_nodes, device=graph.device)
+    total = total.index_add(0, row, value * value if by_length else value)
+    size = total.sqrt() / LENGTH if by_length else total
+    scaled = value / torch.where(size == 0, 1.0, size)[row]
+    return replace(graph, x=Sparse.from_coo(row, col, scaled, (graph.n_nodes, graph.n_features)))
 
 
 def make_shaper(config: RunConfig, seed: int) -> BoundaryShaper:

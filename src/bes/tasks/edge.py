@@ -28,10 +28,10 @@ class EdgeTask:
     def evaluate(self, arm: str, logits: Mapping[str, Tensor]) -> dict[str, Metrics]:
         """Metrics of logits `[E, n_logits]` by part: `val`, `test`, `test_boundary`."""
         self._guard.open(arm)
-        metrics = {}
-        for part in self.split.parts:
-            truth, prob = self.split.reveal(part).cpu().numpy(), pair_prob(logits[part]).cpu().numpy()
-            metrics[part] = classification(truth, prob)
+        truth = {part: self.split.reveal(part).cpu().numpy() for part in self.split.parts}
+        # float64: in float32 the probabilities of sure edges round to one, and their ranks are lost
+        prob = {part: pair_prob(logits[part].detach().double()).cpu().numpy() for part in self.split.parts}
         here = self.at_boundary.cpu().numpy()
-        metrics["test_boundary"] = classification(truth[here], prob[here])
+        metrics = {part: classification(truth[part], prob[part]) for part in self.split.parts}
+        metrics["test_boundary"] = classification(truth["test"][here], prob["test"][here])
         return metrics
