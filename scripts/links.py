@@ -6,9 +6,7 @@ python scripts/links.py --write      write from the committed records alone
 
 from __future__ import annotations
 
-import argparse
-
-from recorded import ROOT, keep, stamped, write
+from recorded import ROOT, keep, stamped
 
 from bes.config import RunConfig
 from bes.graph.catalog import load

@@ -12,7 +12,7 @@ def records(control: list[float | None], shaped: list[float | None], *, steps: i
     for arm, accuracies in (("control", control), ("bes", shaped)):
         for seed, acc in enumerate(accuracies):
             taken = {"tried": 5, "accepted": steps, "halvings": 0} if arm == "bes" else {}
-            made.append({"seed": seed, "arm": arm, "metrics": {"test": {"acc": acc}}, "steps": taken})
+            made.append({"task": "node", "seed": seed, "arm": arm, "metrics": {"test": {"acc": acc}}, "steps": taken})
     return made
 
 
@@ -75,9 +75,29 @@ def test_seeds_without_a_pair_or_a_value_are_left_out() -> None:
             "no shaping step was taken, so the arms are the same.",
         ),
         (records([0.7], []), "No seed has both arms yet."),
-        (records([None], [None]), "No test node is labelled: nothing can be said."),
+        (records([None], [None]), "The test part has nothing to score: nothing can be said."),
         ([], "No seed has both arms yet."),
     ],
 )
 def test_verdicts(made: list[dict[str, Any]], sentence: str) -> None:
     assert verdict(made) == sentence
+
+
+@pytest.mark.parametrize(("select", "metric", "name"), [("auc", "auroc", "AUC"), ("hits@50", "hits@50", "Hits@50")])
+def test_links_are_judged_by_what_validation_selected(select: str, metric: str, name: str) -> None:
+    made = [
+        {
+            "task": "link",
+            "config": {"links": {"select": select}},
+            "seed": seed,
+            "arm": arm,
+            "metrics": {"test": {"acc": 0.1, metric: value + seed / 100}},
+            "steps": {"accepted": 1},
+        }
+        for arm, value in (("control", 0.5), ("bes", 0.6), ("cn", 0.4))
+        for seed in range(3)
+    ]
+    assert (
+        verdict(made) == f"Shaping changed test {name} by +10.00 ± 0.00 points over 3 splits (standard error): a gain."
+    )
+    assert difference(made, metric, arm="cn").mean == pytest.approx(-0.1)

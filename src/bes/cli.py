@@ -31,14 +31,33 @@ Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda, ... [default:
 
 @app.command()
 def run(
-    dataset: Annotated[str, typer.Argument(help="A data set's name (see `bes data list`), or a path to an .npz.")],
+    dataset: Annotated[
+        str | None, typer.Argument(help="A data set's name (see `bes data list`), or a path to an .npz.")
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="node, link or edge. [default: node]")] = None,
     seeds: Annotated[str, typer.Option(help="Splits to run: 0-4, 3 or 0,2,5-7.")] = "0-2",
     split: Annotated[
-        str | None, typer.Option(help="random, random:plain, low:K, public, geom:K or mask. [default: the data set's]")
+        str | None,
+        typer.Option(
+            help="Nodes: random, random:plain, low:K, public, geom:K or mask. Links: random, random:85/5/10 or "
+            "official. [default: the data set's]"
+        ),
     ] = None,
     preset: Annotated[str | None, typer.Option(help="paper, official or strong. [default: paper]")] = None,
     encoders: Annotated[str | None, typer.Option(help="Such as cheb,gcn. [default: the paper's pair]")] = None,
-    decoder: Annotated[str | None, typer.Option(help="cheb, sage or mlp. [default: the paper's]")] = None,
+    decoder: Annotated[
+        str | None, typer.Option(help="cheb, sage or mlp; for pairs mlp, dot or cheb. [default: the paper's, or mlp]")
+    ] = None,
+    boundary: Annotated[
+        str | None, typer.Option(help="What is shaped for links and edges: classes, clusters or pairs. [default: auto]")
+    ] = None,
+    rivals: Annotated[
+        str | None, typer.Option(help="Arms beside control and bes, for links such as cn,aa,gcn,bes-pairs, or none.")
+    ] = None,
+    nodes: Annotated[Path | None, typer.Option(help="Nodes as .csv, the first column their ids; with --edges.")] = None,
+    edges: Annotated[Path | None, typer.Option(help="Edges as .csv, the first two columns node ids.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the nodes' classes.")] = None,
+    edge_label: Annotated[str | None, typer.Option(help="Column of the edges' classes.")] = None,
     settings: Settings = None,
     config: Annotated[Path | None, typer.Option(help="A .yaml or .json file with the same keys.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to leave the run. [default: runs/DATASET]")] = None,
@@ -53,19 +72,24 @@ def run(
     from bes import console
     from bes.config import RunConfig
     from bes.graph.catalog import load
+    from bes.graph.custom import given_graph
     from bes.report.html import write_report
     from bes.runs import parse_seeds
     from bes.runs import run as run_all
 
     chosen = parse_seeds(seeds)
     given = {
+        "task": task,
         "split": split,
+        "links": {"boundary": boundary} if boundary else None,
+        "rivals": None if rivals is None else "" if rivals == "none" else rivals,
         "device": device,
         "encoders": {"names": encoders} if encoders else None,
         "decoder": {"kind": decoder} if decoder else None,
     }
-    plan = RunConfig.build(dataset, preset=preset, file=config, given=given, settings=settings or [])
-    graph = load(plan.dataset)
+    name, graph = given_graph(dataset, nodes, edges, label=label, edge_label=edge_label)
+    plan = RunConfig.build(name, preset=preset, file=config, given=given, settings=settings or [])
+    graph = graph or load(plan.dataset)
     try:
         with console.seeds_bar(len(chosen), show=not quiet) as progress:
             done = run_all(plan, graph, chosen, out or Path("runs") / graph.name, jobs=jobs, progress=progress)

@@ -93,7 +93,9 @@ class DecoderConfig(_Frozen):
 class LinkConfig(_Frozen):
     """What only links and edges need."""
 
-    boundary: Literal["auto", "classes", "clusters", "pairs"] = Field("auto", description="What is shaped, and by what.")
+    boundary: Literal["auto", "classes", "clusters", "pairs"] = Field(
+        "auto", description="What is shaped, and by what."
+    )
     n_clusters: int = Field(10, ge=2, description="Clusters of boundary=clusters.")
     label_split: str = Field("random", description="The node split whose training labels boundary=classes gets.")
     shaping_pairs: int = Field(20_000, ge=4, description="Training pairs that boundary=pairs shapes, at most.")

@@ -20,7 +20,7 @@ from bes.graph.catalog import Verified, available, data_root
 from bes.graph.datasets import DatasetInfo
 from bes.graph.graph import Graph
 from bes.records import RunDirectory, versions
-from bes.report.html import table
+from bes.report import tables
 from bes.summary import verdict
 
 out = Console(highlight=False)
@@ -45,15 +45,24 @@ def print_run(directory: RunDirectory, graph: Graph, report: Path) -> None:
     seeds = len({record["seed"] for record in directory.records})
     way = f"{' + '.join(config.encoders.names)} → {config.decoder.kind}"
     counted = f"{seeds} seed{'s' if seeds != 1 else ''}"
-    title = f"{graph.name}: {way}, preset {config.preset}, split {config.split}, {counted}"
+    task = "" if config.task == "node" else f"{config.task}, boundary {directory.records[0]['boundary_mode']}, "
+    title = f"{graph.name}: {task}{way}, preset {config.preset}, split {config.split}, {counted}"
     shown = Table(
         title=escape(title) + peek, caption="percent, mean ± standard error; the difference is paired by split"
     )
     for name in ("part", "metric", "control", "bes", "bes - control"):
         shown.add_column(name, justify="left" if name in ("part", "metric") else "right")
-    for row in table(directory.records):
+    for row in tables.paired(directory.records):
         shown.add_row(*row.values())
     out.print(shown)
+    every = tables.arms(directory.records)
+    if len(every) > 2:
+        beside = Table(title="every arm on the test part", caption="percent, mean ± standard error")
+        for name in every[0]:
+            beside.add_column(name, justify="left" if name == "arm" else "right")
+        for row in every:
+            beside.add_row(*row.values())
+        out.print(beside)
     out.print(verdict(directory.records), markup=False)
     for note in dict.fromkeys(note for record in directory.records for note in record["notes"]):
         out.print(note, style="yellow", markup=False)

@@ -10,6 +10,13 @@ from typing import Any
 Record = dict[str, Any]
 
 
+def headline(records: list[Record]) -> tuple[str, str]:
+    """The metric that says how good a task's arms are, and its name: what validation selects by for links."""
+    if not records or records[0]["task"] != "link":
+        return "acc", "accuracy"
+    return ("auroc", "AUC") if records[0]["config"]["links"]["select"] == "auc" else ("hits@50", "Hits@50")
+
+
 @dataclass(frozen=True)
 class Summary:
     """Mean, standard deviation and standard error of some values; None without values."""
@@ -40,19 +47,20 @@ def values(records: list[Record], arm: str, metric: str, part: str = "test") -> 
     return {seed: value for seed, value in found.items() if value is not None}
 
 
-def difference(records: list[Record], metric: str, part: str = "test") -> Summary:
-    """bes minus control, paired by seed."""
-    control, shaped = values(records, "control", metric, part), values(records, "bes", metric, part)
+def difference(records: list[Record], metric: str, part: str = "test", arm: str = "bes") -> Summary:
+    """`arm` minus control, paired by seed."""
+    control, shaped = values(records, "control", metric, part), values(records, arm, metric, part)
     return Summary.of([shaped[seed] - control[seed] for seed in sorted(control.keys() & shaped.keys())])
 
 
 def verdict(records: list[Record]) -> str:
-    """One sentence on what shaping did to test accuracy; two standard errors make an effect."""
-    found = difference(records, "acc")
+    """One sentence on what shaping did on the test part; two standard errors make an effect."""
+    metric, name = headline(records)
+    found = difference(records, metric)
     if found.mean is None:
         both = {r["seed"] for r in records if r["arm"] == "control"} & {r["seed"] for r in records if r["arm"] == "bes"}
-        return "No test node is labelled: nothing can be said." if both else "No seed has both arms yet."
-    change = f"Shaping changed test accuracy by {found.text(signed=True)} points over {found.n} split"
+        return "The test part has nothing to score: nothing can be said." if both else "No seed has both arms yet."
+    change = f"Shaping changed test {name} by {found.text(signed=True)} points over {found.n} split"
     change += "s" if found.n > 1 else ""
     if found.error is None:
         return f"{change}: one split tells nothing about its noise."

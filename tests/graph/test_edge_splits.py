@@ -208,6 +208,12 @@ def test_saved_edges_are_those_of_the_parts(many, tmp_path):
         assert not any("label" in key for key in file.files)
 
 
+def test_a_rare_class_is_trained_on_first():
+    label = dict(zip(combinations(range(9), 2), [0] * 33 + [1, 1, 2], strict=True))
+    found = classes_of(split_edges(with_labels(label), 0.1, 0.2))
+    assert sorted(found["train"].values()) == [0, 0, 0, 1, 2]
+
+
 def test_what_cannot_be_split_is_refused(refuses):
     none = Graph(torch.ones(3, 1), tensor([(0, 1), (1, 2)]), torch.tensor([0, -1, 1]), "toy")
     with refuses("'toy'", "neither edge labels nor edges between labelled nodes"):

@@ -323,6 +323,17 @@ def test_official_pairs_are_taken_as_they_are(dated):
     assert not same(split, official_links(dated, seed=4))
 
 
+def test_hard_negatives_of_an_official_split_avoid_its_held_out_edges(dated):
+    """Of the pairs two steps apart on the path all but (0, 2) and (1, 3) are held-out edges, some of them turned."""
+    held = {
+        "val_edges": tensor([(i + 2, i) for i in range(2, 9)]),
+        "test_edges": tensor([(i, i + 2) for i in range(9, 28)]),
+    }
+    split = official_links(replace(dated, pairs={**dated.pairs, **held}))
+    assert links_of(split, "two_hop", 0) == {(0, 2), (1, 3)}
+    assert not links_of(split, "degree", 0) & unordered(torch.cat([*held.values(), split.train], dim=1))
+
+
 @pytest.mark.parametrize("key", ["val_edges", "test_edges", "val_negatives", "test_negatives"])
 def test_missing_official_pairs_are_refused(dated, key, refuses):
     rest = {name: pairs for name, pairs in dated.pairs.items() if name != key}

@@ -32,7 +32,11 @@ def rolled(graph: Graph, part: str) -> Graph:
 def same_bits(one: SeedResult, two: SeedResult, *, prob: bool = True) -> bool:
     """Embeddings before and after shaping and, if asked, both arms' probabilities."""
     pairs = [(one.rows["before"], two.rows["before"]), (one.rows["after"], two.rows["after"])]
-    pairs += [(a.predictions["prob"], b.predictions["prob"]) for a, b in zip(one.arms, two.arms, strict=True)] if prob else []
+    pairs += (
+        [(a.predictions["prob"], b.predictions["prob"]) for a, b in zip(one.arms, two.arms, strict=True)]
+        if prob
+        else []
+    )
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
@@ -41,7 +45,9 @@ def test_both_arms_and_what_they_share(small_graph: Graph, quick: Quick) -> None
     control, shaped = result.arms
     assert (control.arm, shaped.arm) == ARMS
     assert result.rows["before"].shape == result.rows["after"].shape == (150, 16)
-    assert not np.array_equal(result.rows["before"], result.rows["after"]), "the quick settings must shape, or these tests show nothing"
+    assert not np.array_equal(result.rows["before"], result.rows["after"]), (
+        "the quick settings must shape, or these tests show nothing"
+    )
     assert shaped.steps["accepted"] > 0
     assert control.metrics["test_boundary"]["n"] == shaped.metrics["test_boundary"]["n"] > 0
     assert control.selected["encoders"] == shaped.selected["encoders"]

@@ -8,7 +8,8 @@ import pytest
 from bes.config import RunConfig
 from bes.graph.graph import Graph
 from bes.records import RunDirectory
-from bes.report.html import table, write_report
+from bes.report.html import write_report
+from bes.report.tables import paired
 from bes.runs import run
 from bes.summary import verdict
 
@@ -70,7 +71,7 @@ def test_the_page_tells_verdict_table_runs_and_configuration(page: Page, finishe
     assert verdict(finished.records) in page.text
     assert "Boundary embedding shaping on sbm" in page.text
     assert "150 nodes" in page.text
-    for row in table(finished.records):
+    for row in paired(finished.records):
         assert " ".join(row.values()) in page.text
     for record in finished.records:
         accuracy = f"{100 * record['metrics']['test']['acc']:.2f}"
@@ -81,7 +82,7 @@ def test_the_page_tells_verdict_table_runs_and_configuration(page: Page, finishe
 
 
 def test_the_table_is_paired_and_complete(finished: RunDirectory) -> None:
-    rows = table(finished.records)
+    rows = paired(finished.records)
     assert [(row["part"], row["metric"]) for row in rows] == [
         (part, metric)
         for part in ("validation", "test", "test, at the boundary")
@@ -123,5 +124,5 @@ def test_notes_and_missing_values_are_told(tmp_path: Path, small_graph: Graph, q
     page = Page(write_report(run(plan, graph, [0], tmp_path), graph).read_text())
     assert page.open == []
     assert "Seed 0: Layer 1 found no boundary nodes" in page.text
-    assert "No test node is labelled" in page.text
+    assert "The test part has nothing to score" in page.text
     assert "test accuracy none none none" in page.text

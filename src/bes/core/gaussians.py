@@ -14,6 +14,9 @@ Covariance = Literal["pooled", "total", "per_class"]
 #: Smallest eigenvalue of a covariance, as a share of the embedding's mean variance.
 FLOOR = 1e-6
 
+#: Share of the sum of squares below which what is left of it is rounding.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class ClassSums:
@@ -68,9 +71,9 @@ class ClassSums:
     @property
     def spread(self) -> float:
         """Root mean square distance of a node from its class centre; 1 where all lie on it."""
-        within = torch.diagonal(self.outer.sum(0)).sum() - (self.total * self._offsets).sum()
-        mean = within.item() / self.count.sum().item()
-        return math.sqrt(mean) if mean > 0 else 1.0
+        squares = torch.diagonal(self.outer.sum(0)).sum().item()
+        within = squares - (self.total * self._offsets).sum().item()
+        return math.sqrt(within / self.count.sum().item()) if within > ROUNDING * squares else 1.0
 
     def covariance(self, kind: Covariance = "pooled", shrinkage: float | Literal["oas"] = "oas") -> Tensor:
         """Sigma, `[1, D, D]`, or `[C, D, D]` for `per_class`, always positive definite.

@@ -48,7 +48,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         alpha_unit: `node` (mean displacement) or `total` (as printed).
         unit: What tau and alpha are measured in: `absolute` as printed, or `spread`, in which alpha counts in
             root mean square distances of labelled nodes from their class centres and tau in their square,
-            so that one value serves embeddings of any scale and width.
+            so that the loss and the length of a step do not depend on the embedding's scale (attention
+            between views does: its softmax has a scale of its own).
         weight_decay: Of Adam, with `update="official"`.
         tol: A batch whose loss is not above it is separated already, and no step is taken; with
             `denominator="with_positive"`, whose loss ends at zero.

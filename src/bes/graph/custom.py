@@ -24,6 +24,25 @@ _LARGEST = float(np.finfo(np.float32).max)
 _FILLED = 0.25  # the share of non-zero features from which a dense matrix is the smaller one to work with
 
 
+def given_graph(
+    dataset: str | None, nodes: Path | None, edges: Path | None, *, label: str | None, edge_label: str | None
+) -> tuple[str, Graph | None]:
+    """What the command line names: a data set still to be loaded, or the graph of two CSV files.
+
+    Returns:
+        The name under which the run is configured, and the graph if it is already here.
+    """
+    if nodes is None and edges is None:
+        if dataset is None:
+            raise InputError("No graph was given: name a data set or an .npz, or give --nodes and --edges.")
+        if label or edge_label:
+            raise InputError("--label and --edge-label name columns of CSV files: give --nodes and --edges with them.")
+        return dataset, None
+    if nodes is None or edges is None or dataset is not None:
+        raise InputError("A graph from CSV needs --nodes and --edges, and no data set's name beside them.")
+    return str(nodes), from_csv(nodes, edges, label=label, edge_label=edge_label)
+
+
 def from_csv(
     nodes: str | Path,
     edges: str | Path,

@@ -65,6 +65,8 @@ class PairSplit(ABC):
     def score(self, logits: Tensor, part: str = "val") -> tuple[float, float]:
         """(quality, negative loss) of logits `[P, n_logits]` of `pairs(part)`."""
         truth = self.reveal(part)
+        if not torch.isfinite(logits).all():
+            raise InputError(f"Training on graph '{self.graph.name}' diverged: lower encoders.lr or decoder.lr.")
         return self.quality(logits, truth), -pair_loss(logits, truth).item()
 
     def with_columns(self, columns: Tensor) -> Self:

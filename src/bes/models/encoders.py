@@ -151,6 +151,12 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, graph: Graph) -> Tensor:
         """Z `[N, n_views * channels]` of the fitted graph, or of another one with the same features."""
+        graph = self._place(graph)
+        with torch.no_grad():
+            return torch.cat([self._embed(encoder, graph) for encoder in self.encoders_], dim=1)
+
+    def _place(self, graph: Graph) -> Graph:
+        """The graph on the encoders' device, if it has their features."""
         check_is_fitted(self)
         graph = graph.to(seeding.pick_device(self.device))
         expected = self.encoders_[0].conv1.in_channels
@@ -159,8 +165,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
                 f"Graph '{graph.name}' has {graph.n_features} features, but the encoders were fitted on {expected}: "
                 "give a graph with the same features."
             )
-        with torch.no_grad():
-            return torch.cat([self._embed(encoder, graph) for encoder in self.encoders_], dim=1)
+        return graph
 
     def _embed(self, encoder: Encoder, graph: Graph) -> Tensor:
         return encoder.embed(graph.x, graph.operators)

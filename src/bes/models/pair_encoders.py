@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from bes import seeding
@@ -115,8 +114,7 @@ class PairEncoders(EncoderEnsemble):
 
     def decision_function(self, index: int, graph: Graph, pairs: Tensor) -> Tensor:
         """Logits `[P, n_logits]` of encoder `index` with its own decoder: that network by itself."""
-        check_is_fitted(self)
-        graph = graph.to(seeding.pick_device(self.device))
+        graph = self._place(graph)
         with torch.no_grad():
             z = self._embed(self.encoders_[index], graph)
             h = self.heads_[index].nodes(z, graph.operators)

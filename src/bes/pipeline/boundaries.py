@@ -7,8 +7,8 @@ same labels, as feature columns.
 `clusters`: the same without labels. k-means in embedding space names the classes, of all nodes, and shaping
 sharpens the border between communities.
 
-`pairs`: the pair embeddings z_u * z_v themselves are shaped, with the classes of the training pairs (link or no link, or
-the class of the edge). Boundary pairs are the hard ones: those among pairs of another class.
+`pairs`: the pair embeddings z_u * z_v themselves are shaped, with the classes of the training pairs (link or no
+link, or the class of the edge). Boundary pairs are the hard ones: those among pairs of another class.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bes.core.shaper import BoundaryShaper
 from bes.graph.pairs import PairSplit
 from bes.models.kmeans import kmeans
 from bes.models.pairs import Shape, products
-from bes.pipeline.results import fit_quietly, first_boundary, make_shaper
+from bes.pipeline.results import first_boundary, fit_quietly, make_shaper
 from bes.tasks.node import BOUNDARY_NEIGHBORS
 
 

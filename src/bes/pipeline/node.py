@@ -30,7 +30,9 @@ def check_nodes(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     """Refuse what `run_nodes` would refuse on the way."""
     pick(KINDS, config.decoder.kind, "decoder")
     if config.rivals:
-        raise InputError(f"The arm '{config.rivals[0]}' is not known for nodes: leave rivals empty, or use --task link.")
+        raise InputError(
+            f"The arm '{config.rivals[0]}' is not known for nodes: leave rivals empty, or use --task link."
+        )
     for seed in seeds:
         check_labels(graph, make_split(graph, config.split, seed), allow_missing=config.allow_missing_classes)
 

@@ -46,9 +46,13 @@ def check_pairs(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         pick(known, name, "arm")
     modes = {pick_mode(config, graph), *(OTHER_MODES[name] for name in config.rivals if name in OTHER_MODES)}
     if "pairs" in modes and config.decoder.kind == "cheb":
-        raise InputError("The boundary 'pairs' has no use for the decoder 'cheb', which convolves nodes: use mlp or dot.")
-    if "pairs" in modes and (config.shaper.scope == "neighbors" or config.shaper.neighborhood == "graph"):
-        raise InputError("The boundary 'pairs' shapes pairs, which have no neighbours in the graph: use another scope.")
+        raise InputError(
+            "The boundary 'pairs' has no use for the decoder 'cheb', which convolves nodes: use mlp or dot."
+        )
+    if "pairs" in modes and (config.shaper.scope in ("neighbors", "nodes") or config.shaper.neighborhood == "graph"):
+        raise InputError(
+            "The boundary 'pairs' shapes each pair by itself: use scope=views or self, and neighborhood=embedding."
+        )
     for seed in seeds:
         pair_split(config, graph, seed)
         node_labels(config, graph, seed)
@@ -125,7 +129,9 @@ def pick_mode(config: RunConfig, graph: Graph) -> str:
     if asked == "auto":
         return "pairs" if config.task == "edge" else "classes" if labelled else "clusters"
     if asked == "classes" and not labelled:
-        raise InputError(f"The nodes of graph '{graph.name}' have no classes for boundary 'classes': use clusters or pairs.")
+        raise InputError(
+            f"The nodes of graph '{graph.name}' have no classes for boundary 'classes': use clusters or pairs."
+        )
     if asked == "classes" and config.task == "edge" and graph.edge_label is None:
         raise InputError("The boundary 'classes' would give the derived edge classes away: use clusters or pairs.")
     return asked
@@ -144,7 +150,9 @@ def _nodes(split: PairSplit, shaped: Shaped, part: str) -> tuple[Graph, Tensor]:
 
 
 def _task(split: PairSplit, at_boundary: Tensor) -> LinkTask | EdgeTask:
-    return LinkTask(split, at_boundary) if isinstance(split, LinkSplit) else EdgeTask(cast(EdgeSplit, split), at_boundary)
+    return (
+        LinkTask(split, at_boundary) if isinstance(split, LinkSplit) else EdgeTask(cast(EdgeSplit, split), at_boundary)
+    )
 
 
 def _network(

@@ -12,11 +12,19 @@ import numpy as np
 from bes.files import whole_file
 from bes.graph.graph import Graph
 from bes.records import RunDirectory, writing
+from bes.report import tables
 from bes.report.figures import embedding_map
-from bes.summary import Summary, difference, values, verdict
+from bes.summary import headline, verdict
 
-METRICS = {"acc": "accuracy", "f1": "macro F1", "auroc": "AUROC"}
-PARTS = {"val": "validation", "test": "test", "test_boundary": "test, at the boundary"}
+#: What "at the boundary" means, by task or by what was shaped.
+AT_BOUNDARY = {
+    "node": "the test nodes whose five nearest training nodes, in the unshaped embedding, do not all have one class",
+    "classes": "the test pairs with an end whose five nearest labelled nodes, in the unshaped embedding, do not all "
+    "have one class",
+    "clusters": "the test pairs with an end whose five nearest nodes, in the unshaped embedding, are not all in one "
+    "cluster",
+    "pairs": "the test pairs whose five nearest training pairs, in the unshaped embedding, do not all have one class",
+}
 
 
 def write_report(directory: RunDirectory, graph: Graph) -> Path:
@@ -29,7 +37,10 @@ def write_report(directory: RunDirectory, graph: Graph) -> Path:
         graph=graph,
         verdict=verdict(records),
         peeked=directory.config.selection == "test-peek",
-        rows=table(records),
+        rows=tables.paired(records),
+        arms=tables.arms(records),
+        headline=headline(records),
+        at_boundary=AT_BOUNDARY[records[0].get("boundary_mode", "node") if records else "node"],
         records=records,
         figure=_figure(directory, graph, records),
         versions=records[0]["versions"] if records else {},
@@ -41,19 +52,6 @@ def write_report(directory: RunDirectory, graph: Graph) -> Path:
     return path
 
 
-def table(records: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Mean and standard error of each metric by arm, and the paired difference, as text in percent."""
-    rows = []
-    for part, part_name in PARTS.items():
-        for metric, metric_name in METRICS.items():
-            by_arm = {
-                arm: Summary.of(list(values(records, arm, metric, part).values())).text() for arm in ("control", "bes")
-            }
-            paired = difference(records, metric, part).text(signed=True)
-            rows.append({"part": part_name, "metric": metric_name, **by_arm, "difference": paired})
-    return rows
-
-
 def _figure(directory: RunDirectory, graph: Graph, records: list[dict[str, Any]]) -> str:
     """The map of the first recorded seed."""
     if not records:
@@ -61,6 +59,9 @@ def _figure(directory: RunDirectory, graph: Graph, records: list[dict[str, Any]]
     seed = records[0]["seed"]
     with np.load(directory.path / "embeddings" / f"{seed}.npz", allow_pickle=False) as file:
         arrays = {key: file[key] for key in ("before", "after", "boundary")}
+        if "label" in file.files:  # rows with the classes that the shaper saw
+            y = file["label"]
+            return embedding_map(**arrays, y=y, train=np.flatnonzero(y >= 0))
     with np.load(directory.path / "splits" / f"{seed}.npz", allow_pickle=False) as file:
         train = file["train"]
     return embedding_map(**arrays, y=graph.y.cpu().numpy(), train=train)
