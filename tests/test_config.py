@@ -20,6 +20,8 @@ from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 from bes.models.decoders import Decoder
 from bes.models.encoders import EncoderEnsemble
+from bes.models.pair_encoders import PairEncoders
+from bes.models.pairs import PairDecoder
 
 
 def defaults(function: Any) -> dict[str, Any]:
@@ -224,3 +226,27 @@ def test_the_data_set_is_not_a_setting() -> None:
 def test_a_data_sets_own_split_is_the_default(name: str, split: str) -> None:
     assert RunConfig.build(name).split == split
     assert RunConfig.build(name, given={"split": "low:5"}).split == "low:5"
+
+
+def test_links_and_edges_have_defaults_of_their_own() -> None:
+    node, link, edge = (RunConfig.build("cora", given={"task": task}) for task in ("node", "link", "edge"))
+    assert (node.encoders.names, node.decoder.kind, node.rivals) == (("cheb", "gcn"), "cheb", ())
+    assert (link.encoders.names, link.decoder.kind, link.split) == (("gcn", "sage"), "mlp", "random")
+    assert link.rivals == ("cn", "aa", "ra", "pa", "cosine", "mlp")
+    assert edge.rivals == ("mlp",)
+    assert link.shaper.unit == edge.shaper.unit == "spread"
+    assert RunConfig.build("actor", given={"task": "link"}).split == "random", "its masks are of nodes"
+    assert RunConfig.build("cora", given={"task": "link", "rivals": "gcn, sage"}).rivals == ("gcn", "sage")
+    assert RunConfig.build("cora", settings=["task=link", "boundary=pairs"]).links.boundary == "pairs"
+
+
+def test_pair_models_have_the_configurations_defaults() -> None:
+    config = RunConfig.build("cora", given={"task": "link"})
+    encoders, decoder = PairEncoders(), PairDecoder()
+    for name, value in config.encoders.model_dump(exclude={"names"}).items():
+        assert getattr(encoders, name) == value, name
+    assert tuple(encoders.encoders) == config.encoders.names
+    for name, value in config.decoder.model_dump().items():
+        assert getattr(decoder, name) == value, name
+    assert (encoders.decoder, encoders.hidden) == (config.decoder.kind, config.decoder.hidden)
+    assert encoders.batch == decoder.batch == config.links.batch

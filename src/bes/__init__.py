@@ -7,22 +7,35 @@ if TYPE_CHECKING:
     from bes.core.shaper import BoundaryShaper
     from bes.errors import InputError
     from bes.graph.catalog import load
+    from bes.graph.custom import from_csv
+    from bes.graph.edge_splits import EdgeSplit, split_edges
     from bes.graph.graph import Graph
+    from bes.graph.links import LinkSplit, make_link_split, split_links
     from bes.graph.splits import NodeSplit, make_split, split_nodes
     from bes.models.decoders import Decoder
     from bes.models.encoders import EncoderEnsemble
+    from bes.models.pair_encoders import PairEncoders
+    from bes.models.pairs import PairDecoder
     from bes.tasks.node import evaluate
 
 __all__ = [
     "BoundaryShaper",
     "Decoder",
+    "EdgeSplit",
     "EncoderEnsemble",
     "Graph",
     "InputError",
+    "LinkSplit",
     "NodeSplit",
+    "PairDecoder",
+    "PairEncoders",
     "evaluate",
+    "from_csv",
     "load",
+    "make_link_split",
     "make_split",
+    "split_edges",
+    "split_links",
     "split_nodes",
 ]
 
@@ -30,13 +43,21 @@ __all__ = [
 _HOMES = {
     "BoundaryShaper": "bes.core.shaper",
     "Decoder": "bes.models.decoders",
+    "EdgeSplit": "bes.graph.edge_splits",
     "EncoderEnsemble": "bes.models.encoders",
     "Graph": "bes.graph.graph",
     "InputError": "bes.errors",
+    "LinkSplit": "bes.graph.links",
     "NodeSplit": "bes.graph.splits",
+    "PairDecoder": "bes.models.pairs",
+    "PairEncoders": "bes.models.pair_encoders",
     "evaluate": "bes.tasks.node",
+    "from_csv": "bes.graph.custom",
     "load": "bes.graph.catalog",
+    "make_link_split": "bes.graph.links",
     "make_split": "bes.graph.splits",
+    "split_edges": "bes.graph.edge_splits",
+    "split_links": "bes.graph.links",
     "split_nodes": "bes.graph.splits",
 }
 

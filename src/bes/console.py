@@ -52,10 +52,10 @@ def print_run(directory: RunDirectory, graph: Graph, report: Path) -> None:
     )
     for name in ("part", "metric", "control", "bes", "bes - control"):
         shown.add_column(name, justify="left" if name in ("part", "metric") else "right")
-    for row in tables.paired(directory.records):
+    for row in tables.paired(directory.records, tables.SHORT):
         shown.add_row(*row.values())
     out.print(shown)
-    every = tables.arms(directory.records)
+    every = tables.arms(directory.records, tables.SHORT)
     if len(every) > 2:
         beside = Table(title="every arm on the test part", caption="percent, mean ± standard error")
         for name in every[0]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from bes.summary import Record, Summary, difference, headline, values
 
 #: Metrics in the order of the tables; F1 is macro but for links.
@@ -9,11 +11,14 @@ METRICS = {
     "acc": "accuracy",
     "f1": "macro F1",
     "auroc": "AUROC",
-    "ap": "average precision",
+    "ap": "AP",
     "hits@20": "Hits@20",
     "hits@50": "Hits@50",
     "hits@100": "Hits@100",
 }
+
+#: What fits a terminal.
+SHORT = ("acc", "f1", "auroc", "ap", "hits@50")
 
 #: Parts in the order of the tables.
 PARTS = {
@@ -24,25 +29,25 @@ PARTS = {
 }
 
 
-def paired(records: list[Record]) -> list[dict[str, str]]:
+def paired(records: list[Record], shown: Collection[str] = METRICS) -> list[dict[str, str]]:
     """Mean and standard error of each metric for control and bes, and the paired difference, in percent."""
     rows = []
     for part, part_name in PARTS.items():
-        for metric in _metrics(records, part):
+        for metric in _metrics(records, part, shown):
             by_arm = {arm: _mean(records, arm, metric, part) for arm in ("control", "bes")}
             change = difference(records, metric, part).text(signed=True)
             rows.append({"part": part_name, "metric": metric_name(records, metric), **by_arm, "difference": change})
     return rows
 
 
-def arms(records: list[Record]) -> list[dict[str, str]]:
+def arms(records: list[Record], shown: Collection[str] = METRICS) -> list[dict[str, str]]:
     """Every arm's test metrics, and its paired difference to control in the headline metric."""
     names = list(dict.fromkeys(record["arm"] for record in records))
     metric, title = headline(records)
     rows = []
     for arm in sorted(names, key=["control", "bes", *names].index):
         row = {"arm": arm}
-        row |= {metric_name(records, m): _mean(records, arm, m, "test") for m in _metrics(records, "test")}
+        row |= {metric_name(records, m): _mean(records, arm, m, "test") for m in _metrics(records, "test", shown)}
         change = "" if arm == "control" else difference(records, metric, arm=arm).text(signed=True)
         rows.append({**row, f"{title} - control": change})
     return rows
@@ -54,10 +59,10 @@ def metric_name(records: list[Record], metric: str) -> str:
     return {"f1": "F1", "auroc": "AUC"}.get(metric, METRICS[metric]) if link else METRICS[metric]
 
 
-def _metrics(records: list[Record], part: str) -> list[str]:
+def _metrics(records: list[Record], part: str, shown: Collection[str]) -> list[str]:
     """The metrics that the records have for a part; none where they do not have the part."""
     found = records[0]["metrics"].get(part, {}) if records else {}
-    return [metric for metric in METRICS if metric in found]
+    return [metric for metric in METRICS if metric in found and metric in shown]
 
 
 def _mean(records: list[Record], arm: str, metric: str, part: str) -> str:
