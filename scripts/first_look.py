@@ -7,16 +7,10 @@ python scripts/first_look.py --write      write from the committed records alone
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import os
-import platform
 import statistics
-from datetime import date
 from pathlib import Path
-from typing import Any
 
-import torch
+from recorded import ROOT, between, cell_of, keep, kept, stamped, versions, write
 from scipy import stats
 
 from bes.config import RunConfig
@@ -24,11 +18,9 @@ from bes.graph.catalog import load
 from bes.runs import run
 from bes.summary import Record, Summary, difference, values
 
-ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "results" / "first-look.jsonl.gz"
 PAGE = ROOT / "docs" / "results" / "first-look.md"
 README = ROOT / "README.md"
-BEGIN, END = "<!-- first-look:begin -->", "<!-- first-look:end -->"
 DATASETS = ["texas", "chameleon_filtered", "cora", "citeseer", "pubmed"]
 #: Name of the cell, preset, selection.
 CELLS = [
@@ -43,7 +35,7 @@ SEEDS = list(range(10))
 
 def measure() -> None:
     """Run every cell that is not complete; each seed is recorded as it ends."""
-    kept: list[dict[str, Any]] = []
+    found: list[Record] = []
     for dataset in DATASETS:
         graph = load(dataset)
         for name, preset, selection in CELLS:
@@ -51,20 +43,13 @@ def measure() -> None:
             out = ROOT / "runs" / "first-look" / f"{dataset}-{name.replace(', ', '-')}"
             directory = run(config, graph, SEEDS, out)
             print(dataset, name, difference(directory.records, "acc").text(signed=True), flush=True)
-            today = date.today().isoformat()
-            kept += [{"cell": name, "date": today, "machine": machine(), **r} for r in directory.records]
-    RECORDS.parent.mkdir(exist_ok=True)
-    text = "".join(json.dumps(record, sort_keys=True) + "\n" for record in kept)
-    RECORDS.write_bytes(gzip.compress(text.encode(), mtime=0))
-
-
-def machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.machine()}, {'a' if torch.cuda.is_available() else 'no'} GPU"
+            found += stamped(name, directory.records)
+    keep(RECORDS, found)
 
 
 def documents() -> dict[Path, str]:
     """The documents as the committed records, and nothing else, make them."""
-    records = [json.loads(line) for line in gzip.decompress(RECORDS.read_bytes()).splitlines()]
+    records = kept(RECORDS)
     first = records[0]
     honest = table(records, [cell for cell in CELLS if cell[2] == "validation"])
     page = TEXT.format(
@@ -77,28 +62,8 @@ def documents() -> dict[Path, str]:
         overall=overall(records),
         time=time_table(records),
     )
-    head, _, rest = README.read_text().partition(BEGIN)
-    _, _, tail = rest.partition(END)
     short = README_TEXT.format(overall=overall(records), honest=honest)
-    return {PAGE: page, README: f"{head}{BEGIN}\n{short}\n{END}{tail}"}
-
-
-def versions(records: list[Record]) -> str:
-    """Every version and commit that a record was made with."""
-    names = records[0]["versions"]
-    found_by = {name: sorted({str(r["versions"][name]) for r in records if r["versions"][name]}) for name in names}
-    return ", ".join(f"{name} {' and '.join(found)}" for name, found in found_by.items() if found)
-
-
-def write() -> None:
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    for path, text in documents().items():
-        path.write_text(text)
-        print(f"Wrote {path.relative_to(ROOT)}")
-
-
-def cell_of(records: list[Record], dataset: str, name: str) -> list[Record]:
-    return [r for r in records if r["dataset"] == dataset and r["cell"] == name]
+    return {PAGE: page, README: between(README, "first-look", short)}
 
 
 def table(records: list[Record], cells: list[tuple[str, str, str]]) -> str:
@@ -220,4 +185,4 @@ if __name__ == "__main__":
     parser.add_argument("--write", action="store_true", help="only write the page, from the committed records")
     if not parser.parse_args().write:
         measure()
-    write()
+    write(documents())
