@@ -6,7 +6,7 @@ STAMP := .venv/.current
 # Threads that wait by spinning bring a shared machine to a halt.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: setup demo test lint clean first-look picture
+.PHONY: setup demo test lint clean first-look links picture
 
 setup: $(STAMP)
 
@@ -31,6 +31,10 @@ test: lint
 # The honest first look: runs what is not recorded yet (needs BES_DATA), then writes the documents.
 first-look: setup
 	$(BIN)/python scripts/first_look.py
+
+# Links on four graphs, the same way.
+links: setup
+	$(BIN)/python scripts/links.py
 
 picture: demo
 	$(BIN)/python scripts/picture.py

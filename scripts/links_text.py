@@ -69,7 +69,7 @@ may still hold; its levels cannot be compared with these.
 ## Time
 
 Medians over the seeds, two seeds at a time with one thread each; the peak is the process's. The run `plain` trains
-two more networks and decodes two more arms than `labels`.
+two more networks and decodes one more arm than `labels`.
 
 {time}
 """
