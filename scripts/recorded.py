@@ -47,8 +47,10 @@ def versions(records: list[Record]) -> str:
 def between(path: Path, mark: str, text: str) -> str:
     """The document at `path` with `text` between its comments `mark:begin` and `mark:end`."""
     begin, end = f"<!-- {mark}:begin -->", f"<!-- {mark}:end -->"
-    head, _, rest = path.read_text().partition(begin)
-    _, _, tail = rest.partition(end)
+    head, found, rest = path.read_text().partition(begin)
+    _, ended, tail = rest.partition(end)
+    if not (found and ended):
+        raise SystemExit(f"{path.name} has no place for {mark}: write {begin} and {end} into it.")
     return f"{head}{begin}\n{text}\n{end}{tail}"
 
 

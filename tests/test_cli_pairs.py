@@ -46,9 +46,9 @@ def test_a_link_run_prints_every_arm_and_leaves_the_contract(
         assert (out / "predictions" / f"{record['seed']}-{record['arm']}.npz").exists()
     assert len({record["run_id"] for record in kept}) == len(kept)
     saved = LinkSplit.load(out / "splits" / "1.npz", small_graph)
-    assert saved.arrays().keys() == make_link_split(small_graph, "random", 1).arrays().keys()
-    for key, pairs in make_link_split(small_graph, "random", 1).arrays().items():
-        assert pairs.equal(saved.arrays()[key])
+    assert saved.held().keys() == make_link_split(small_graph, "random", 1).held().keys()
+    for key, pairs in make_link_split(small_graph, "random", 1).held().items():
+        assert pairs.equal(saved.held()[key])
     page = (out / "report.html").read_text()
     for words_ in ("Every arm on the test part", "training edges only", "Hard negatives", "AUC"):
         assert words_ in page

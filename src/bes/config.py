@@ -101,6 +101,7 @@ class LinkConfig(_Frozen):
     shaping_pairs: int = Field(20_000, ge=4, description="Training pairs that boundary=pairs shapes, at most.")
     message: Message = Field("train", description="Edges that pass messages when test pairs are scored.")
     select: Select = Field("auc", description="What validation selects by.")
+    repeats: bool = Field(False, description="Let held-out edges of split=official repeat training edges.")
     batch: int = Field(1 << 14, ge=1, description="Training edges a step, at most.")
 
 

@@ -94,7 +94,7 @@ def links(positive: Tensor, negative: Tensor, threshold: float) -> Metrics:
     Returns:
         `n` (pairs), `acc`, `f1` (of the class link, 0 where no link is found), `auroc`, `ap` (average precision)
         and `hits@20`, `hits@50`, `hits@100`. `None` where there is no value: `acc` and `f1` without pairs,
-        `auroc` and `ap` where one side is empty, hits without links.
+        `auroc` and `ap` where one side is empty, hits without links or with fewer than K other pairs.
 
     Raises:
         ValueError: A score is NaN.
@@ -109,7 +109,7 @@ def links(positive: Tensor, negative: Tensor, threshold: float) -> Metrics:
         "f1": 2 * found / max(found + wrong + n_positive, 1) if n else None,
         "auroc": auc(positive, negative) if both else None,
         "ap": _average_precision(positive, negative) if both else None,
-        **{f"hits@{k}": hits(positive, negative, k) if n_positive else None for k in (20, 50, 100)},
+        **{f"hits@{k}": hits(positive, negative, k) if n_positive and n_negative >= k else None for k in (20, 50, 100)},
     }
 
 

@@ -34,6 +34,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "update": "official",
             "alpha": 1.0,
             "alpha_unit": "total",
+            "unit": "absolute",
         },
         "decoder": {"norm": "batch"},
     },
@@ -61,13 +62,13 @@ def defaults(task: str, dataset: str, split: str | None) -> dict[str, Any]:
     if task == "node":
         encoders, decoder = (table.get(dataset, table["*"]) for table in (PAPER_ENCODERS, PAPER_DECODER))
         return {"split": split or "random", "encoders": {"names": encoders}, "decoder": {"kind": decoder}}
-    collab = dataset == "ogbl-collab"  # the only one whose encoder and decoder for links the paper names
+    collab = dataset == "ogbl-collab"  # the only one whose encoder for links the paper names
     return {
-        "split": "official" if split == "" else "random",
+        "split": "official" if split == "" and task == "link" else "random",
         "rivals": LINK_RIVALS if task == "link" else ("mlp",),
         "features": PAIRS["features"],
         "encoders": {**PAIRS["encoders"], "names": ("sage",) if collab else ("gcn", "sage")},
         "decoder": {**PAIRS["decoder"], "kind": "dot" if collab else "mlp"},
         "shaper": PAIRS["shaper"],
-        "links": {"select": "hits@50" if collab else "auc"},
+        "links": {"select": "hits@50", "repeats": True} if collab and task == "link" else {},
     }

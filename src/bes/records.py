@@ -14,11 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bes.config import RunConfig, run_id
 from bes.errors import InputError
-from bes.files import PART, whole_file
+from bes.files import PART, save_npz, whole_file
 from bes.graph.graph import Graph
 from bes.pipeline.results import SeedResult
 
@@ -97,9 +95,9 @@ class RunDirectory:
     def _add(self, result: SeedResult) -> None:
         seed = result.seed
         with whole_file(self.path / "splits" / f"{seed}.npz") as temporary:
-            result.split.save(temporary)
+            save_npz(temporary, result.split)
         with whole_file(self.path / "embeddings" / f"{seed}.npz") as temporary:
-            np.savez_compressed(temporary, allow_pickle=False, **result.rows)
+            save_npz(temporary, result.rows)
         with whole_file(self.path / "history" / f"{seed}.json") as temporary:
             temporary.write_text(json.dumps(result.history), encoding="utf-8")
         done = {(record["seed"], record["arm"]) for record in self.records}
@@ -107,11 +105,11 @@ class RunDirectory:
             if (seed, arm.arm) in done:
                 continue
             with whole_file(self.path / "predictions" / f"{seed}-{arm.arm}.npz") as temporary:
-                np.savez_compressed(temporary, allow_pickle=False, **arm.predictions)
+                save_npz(temporary, arm.predictions)
             record = {
                 "dataset": self.config.dataset,
                 "task": self.config.task,
-                "split": result.split.name,
+                "split": str(result.split["name"]),
                 "seed": seed,
                 "arm": arm.arm,
                 "selection": self.config.selection,

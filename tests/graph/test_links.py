@@ -42,7 +42,7 @@ def links_of(split: LinkSplit, part: str, link: int = 1) -> set[tuple[int, int]]
 
 
 def same(one: LinkSplit, other: LinkSplit) -> bool:
-    mine, theirs = one.arrays(), other.arrays()
+    mine, theirs = one.held(), other.held()
     return mine.keys() == theirs.keys() and all(torch.equal(mine[key], theirs[key]) for key in mine)
 
 
@@ -124,10 +124,10 @@ def test_sizes_and_names(graph, spec, sizes, name):
 
 def test_the_parts_follow_the_seed(graph, split):
     assert same(split, split_links(graph, seed=0))
-    other = split_links(graph, seed=1).arrays()
-    assert not any(torch.equal(pairs, other[key]) for key, pairs in split.arrays().items())
+    other = split_links(graph, seed=1).held()
+    assert not any(torch.equal(pairs, other[key]) for key, pairs in split.held().items())
     for key in ("val_negatives", "test_negatives"):  # other draws, and not the same ones past other edges
-        assert len(unordered(split.arrays()[key]) & unordered(other[key])) < 10
+        assert len(unordered(split.held()[key]) & unordered(other[key])) < 10
 
 
 def test_the_message_graph_knows_training_edges_only(graph, split):
@@ -226,7 +226,7 @@ def fake(split: LinkSplit, part: str, pairs: torch.Tensor) -> LinkSplit:
 @pytest.mark.parametrize("part", ["val", "test", *FILE_KEYS[3:]])
 @pytest.mark.parametrize("source", ["train", "val", "test"])
 def test_an_edge_in_a_second_place_is_refused(split, source, part, turned, refuses):
-    edge = split.arrays()[source][:, :1]
+    edge = split.held()[source][:, :1]
     with refuses("split 'random' of graph 'toy'"):
         fake(split, part, edge.flip(0) if turned else edge)
 
@@ -304,7 +304,7 @@ def test_specs_with_an_empty_part_are_refused(graph, spec, refuses):
 
 
 def test_official_pairs_are_taken_as_they_are(dated):
-    split = make_link_split(dated, "official", seed=3, message="train+val", select="hits@50")
+    split = make_link_split(dated, "official", seed=3, message="train+val", select="hits@50", repeats=True)
     assert (split.name, split.message, split.select) == ("official", "train+val", "hits@50")
     assert once(split.train) == unordered(dated.edge_index)
     for part in ("val", "test"):
@@ -319,8 +319,27 @@ def test_official_pairs_are_taken_as_they_are(dated):
     for part in ("two_hop", "degree"):
         assert 0 < len(links_of(split, part, 0)) <= 5
         assert not links_of(split, part, 0) & edges
-    assert same(split, official_links(dated, seed=3))
-    assert not same(split, official_links(dated, seed=4))
+    assert same(split, official_links(dated, seed=3, repeats=True))
+    assert not same(split, official_links(dated, seed=4, repeats=True))
+
+
+def test_official_edges_that_repeat_must_be_allowed_and_are_counted(dated, refuses):
+    """A file whose edges already hold the held-out ones is a leak, unless it is said to be a split by time."""
+    with refuses("'official'", "'dated'"):
+        official_links(dated)
+    leaky = replace(dated, edge_index=torch.cat([dated.edge_index, dated.pairs["test_edges"]], dim=1))
+    (note,) = official_links(leaky, repeats=True).notes
+    count = dated.pairs["test_edges"].shape[1]
+    assert f"{count} of {count} test edges are training edges too" in note
+    clean = split_links(replace(dated, pairs={}), seed=0).held()
+    own = {"val_edges": clean["val"], "test_edges": clean["test"]}
+    own |= {key: clean[key] for key in ("val_negatives", "test_negatives")}
+    honest = replace(dated, edge_index=clean["train"], pairs=own)
+    assert official_links(honest).notes == []
+    with refuses("'val' and 'test'"):
+        official_links(replace(honest, pairs={**own, "test_edges": own["val_edges"].flip(0)}))
+    with refuses("with itself"):
+        official_links(replace(dated, pairs={**dated.pairs, "test_edges": tensor([(3, 3)])}), repeats=True)
 
 
 def test_hard_negatives_of_an_official_split_avoid_its_held_out_edges(dated):
@@ -329,7 +348,7 @@ def test_hard_negatives_of_an_official_split_avoid_its_held_out_edges(dated):
         "val_edges": tensor([(i + 2, i) for i in range(2, 9)]),
         "test_edges": tensor([(i, i + 2) for i in range(9, 28)]),
     }
-    split = official_links(replace(dated, pairs={**dated.pairs, **held}))
+    split = official_links(replace(dated, pairs={**dated.pairs, **held}), repeats=True)
     assert links_of(split, "two_hop", 0) == {(0, 2), (1, 3)}
     assert not links_of(split, "degree", 0) & unordered(torch.cat([*held.values(), split.train], dim=1))
 
@@ -337,8 +356,10 @@ def test_hard_negatives_of_an_official_split_avoid_its_held_out_edges(dated):
 @pytest.mark.parametrize("key", ["val_edges", "test_edges", "val_negatives", "test_negatives"])
 def test_missing_official_pairs_are_refused(dated, key, refuses):
     rest = {name: pairs for name, pairs in dated.pairs.items() if name != key}
-    with refuses("'dated'", f"'{key}'", "--split random"):
-        official_links(replace(dated, pairs=rest))
+    empty = {**dated.pairs, key: torch.empty(2, 0, dtype=torch.long)}
+    for pairs in (rest, empty):
+        with refuses("'dated'", f"'{key}'", "--split random"):
+            official_links(replace(dated, pairs=pairs))
 
 
 # Scores, features and files
@@ -373,10 +394,10 @@ def test_saved_split_comes_back(graph, split, dated, tmp_path):
     for source, saved in (
         (graph, split),
         (graph, make_link_split(graph, "random:85/5/10")),
-        (dated, official_links(dated)),
+        (dated, official_links(dated, repeats=True)),
     ):
         saved.save(tmp_path / "split.npz")
-        back = LinkSplit.load(tmp_path / "split.npz", source)
+        back = LinkSplit.load(tmp_path / "split.npz", source, repeats=saved.repeats)
         assert same(back, saved)
         assert (back.name, back.repeats) == (saved.name, saved.repeats)
         assert torch.equal(back.graph.edge_index, saved.graph.edge_index)
@@ -392,7 +413,7 @@ def load_with(graph, split, tmp_path):
     """`load_with(val=array)`: the split from a file in which some arrays are others, or none."""
 
     def load(**changed: np.ndarray | None) -> LinkSplit:
-        arrays = {key: pairs.numpy() for key, pairs in split.arrays().items()} | changed
+        arrays = {key: pairs.numpy() for key, pairs in split.held().items()} | changed
         np.savez(tmp_path / "bad.npz", **{key: array for key, array in arrays.items() if array is not None})
         return LinkSplit.load(tmp_path / "bad.npz", graph)
 
@@ -401,7 +422,7 @@ def load_with(graph, split, tmp_path):
 
 @pytest.mark.parametrize("key", FILE_KEYS)
 def test_damaged_split_files_are_refused(split, load_with, key, refuses):
-    good = split.arrays()[key].numpy()
+    good = split.held()[key].numpy()
     assert load_with().name == "saved"
     for bad in (None, good.T[:3], good[0], good.astype(float)):
         with refuses("bad.npz", f"'{key}'", "(2, P)"):
@@ -413,7 +434,7 @@ def test_damaged_split_files_are_refused(split, load_with, key, refuses):
 
 @pytest.mark.parametrize("key", FILE_KEYS)
 def test_split_files_whose_parts_share_a_pair_are_refused(split, load_with, key, refuses):
-    arrays = {name: pairs.numpy() for name, pairs in split.arrays().items()}
+    arrays = {name: pairs.numpy() for name, pairs in split.held().items()}
     for other in ("train", "val", "test"):
         with refuses("split 'saved' of graph 'toy'"):
             load_with(**{key: np.concatenate([arrays[key], arrays[other][::-1, :1]], axis=1)})

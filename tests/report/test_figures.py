@@ -67,7 +67,7 @@ def test_the_map_shows_every_class_and_rings_the_boundary(blobs: tuple[np.ndarra
     z, y, train = blobs
     html = embedding_map(z, z + 0.1, np.array([3, 5]), y=np.where(y == 1, -1, y), train=train[y[train] != 1])
     names = set(re.findall(r'"name":"([^"]+)"', html))
-    assert {"class 0", "class 2", "boundary nodes"} <= names
+    assert {"class 0", "class 2", "at the boundary"} <= names
     assert "class 1" not in names, "nobody is known to be of it"
     assert "before shaping" in html
     assert "after shaping" in html

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bes.errors import InputError
-from bes.files import whole_file
+from bes.files import save_npz, whole_file
 from bes.graph.sparse import Sparse
 
 #: Any numeric numpy array.
@@ -44,7 +44,7 @@ def save_arrays(path: Path, arrays: dict[str, Array]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
+            save_npz(file, arrays)
     except OSError as error:
         raise InputError(f"The file {path} cannot be written ({error.strerror}): choose another folder.") from error
 

@@ -30,15 +30,18 @@ def check_disjoint(graph: Graph, train: Tensor, held: dict[str, Tensor], name: s
     others = {part: keys(pairs) for part, pairs in held.items() if part.endswith("_negatives")}
     if not keys(graph.edge_index).unique().equal(edges["train"].unique()):
         raise InputError(f"The message graph of {where} does not hold the training edges alone: take the others out.")
+    for part, pairs in held.items():
+        if (pairs[0] == pairs[1]).any():
+            raise InputError(f"The part '{part}' of {where} pairs a node with itself: take such pairs out.")
     if repeats:
         return
     for part, found in {**edges, **others}.items():
         if found.unique().numel() < found.numel():
             raise InputError(f"The part '{part}' of {where} holds a pair twice, in one or both directions: drop one.")
-    hard = [(part, edge) for part in others for edge in edges]
-    for one, other in [*combinations(edges, 2), *hard, ("val_negatives", "test_negatives")]:
-        both = {**edges, **others}
-        if negatives.contains(both[one], both[other]).any():
+    every = {**edges, **others}
+    with_edges = [(edge, part) for edge in edges for part in others]
+    for one, other in [*combinations(edges, 2), *with_edges, ("val_negatives", "test_negatives")]:
+        if negatives.contains(every[one], every[other]).any():
             raise InputError(f"The parts '{one}' and '{other}' of {where} share a pair: make them disjoint.")
 
 

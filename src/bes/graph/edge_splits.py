@@ -62,7 +62,7 @@ class EdgeSplit(PairSplit):
         moved = {key: getattr(self, key).to(device) for key in ("edges", "train", "val", "test", "_labels")}
         return replace(self, graph=self.graph.to(device), **moved)
 
-    def arrays(self) -> dict[str, Tensor]:
+    def held(self) -> dict[str, Tensor]:
         return {part: self.edges[:, getattr(self, part)] for part in ("train", "val", "test")}
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from bes.errors import InputError
+from bes.graph.negatives import pair_keys
 
 #: The parts of a source's own link split: links held out, and pairs of nodes that are not links.
 PAIRS = ("val_edges", "test_edges", "val_negatives", "test_negatives")
@@ -24,7 +25,7 @@ def undirected_labels(edge_index: Tensor, label: Tensor, n_nodes: int, name: str
     """The class of each column of `undirected(edge_index)`: the one known class among an edge's copies, else -1."""
     loop = edge_index[0] == edge_index[1]
     label = label[~loop]
-    keys, copy_of = torch.unique(_keys(edge_index[:, ~loop], n_nodes), return_inverse=True)
+    keys, copy_of = torch.unique(pair_keys(edge_index[:, ~loop], n_nodes), return_inverse=True)
     known = torch.full_like(keys, -1).scatter_reduce(0, copy_of, label, "amax")
     clash = (label >= 0) & (label != known[copy_of])
     if clash.any():
@@ -34,12 +35,7 @@ def undirected_labels(edge_index: Tensor, label: Tensor, n_nodes: int, name: str
             f"The edge between nodes {low} and {high} of graph '{name}' is given with the classes {int(label[at])} and "
             f"{int(known[copy_of[at]])}: give all copies and both directions of an edge one class, or -1 where unknown."
         )
-    return known[torch.searchsorted(keys, _keys(undirected(edge_index, n_nodes), n_nodes))]
-
-
-def _keys(edge_index: Tensor, n_nodes: int) -> Tensor:
-    """One number for an edge, the same in both directions."""
-    return edge_index.amin(0) * n_nodes + edge_index.amax(0)
+    return known[torch.searchsorted(keys, pair_keys(undirected(edge_index, n_nodes), n_nodes))]
 
 
 def check_edges(edge_index: Tensor, n: int, name: str, what: str = "edges") -> Tensor:

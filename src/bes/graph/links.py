@@ -15,6 +15,7 @@ from bes.errors import InputError
 from bes.graph import negatives
 from bes.graph.arrays import load_arrays
 from bes.graph.disjoint import check_disjoint, read_pairs
+from bes.graph.edges import PAIRS
 from bes.graph.graph import Graph
 from bes.graph.pairs import PairSplit, check_fractions
 from bes.metrics import auc, hits
@@ -35,15 +36,15 @@ class LinkSplit(PairSplit):
 
     `graph` holds the training edges and nothing else of the structure. At construction it is checked
     that no held-out edge is a training edge or in another part, in either direction, and that no negative is
-    an edge.
+    an edge. Hard negatives are another test set: a few of them may also be uniform negatives.
 
     Args:
         train: Training edges `[2, E]`.
         message: `train`, or `train+val` to let validation edges pass messages when test pairs are
             scored (and only then).
         select: `auc`, or `hits@50` as OGB does for ogbl-collab.
-        repeats: Whether held-out edges may repeat earlier ones: true of splits by time only, where
-            two authors may write together again.
+        repeats: Whether held-out edges may repeat earlier ones: for splits by time only, where two
+            authors may write together again. How many do is a note in the record.
     """
 
     train: Tensor
@@ -56,6 +57,17 @@ class LinkSplit(PairSplit):
     def __post_init__(self) -> None:
         held = {**self._edges, **{_key(part): pairs for part, pairs in self._negatives.items()}}
         check_disjoint(self.graph, self.train, held, self.name, repeats=self.repeats)
+
+    @property
+    def notes(self) -> list[str]:
+        if not self.repeats:
+            return []
+        known = {part: negatives.contains(self._train_keys, self._keys(part)).sum().item() for part in self._edges}
+        said = [f"{known[part]} of {self._edges[part].shape[1]} {part} edges" for part in known]
+        return [f"{' and '.join(said)} are training edges too, as the split '{self.name}' allows."]
+
+    def _keys(self, part: str) -> Tensor:
+        return negatives.pair_keys(self._edges[part], self.graph.n_nodes)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -115,18 +127,18 @@ class LinkSplit(PairSplit):
         others = {part: pairs.to(device) for part, pairs in self._negatives.items()}
         return replace(self, graph=self.graph.to(device), train=self.train.to(device), _edges=edges, _negatives=others)
 
-    def arrays(self) -> dict[str, Tensor]:
+    def held(self) -> dict[str, Tensor]:
         others = {_key(part): pairs for part, pairs in self._negatives.items()}
         return {"train": self.train, **self._edges, **others}
 
     @classmethod
-    def load(cls, path: Path, graph: Graph) -> LinkSplit:
-        """A split that `save` wrote, over the features of `graph`."""
+    def load(cls, path: Path, graph: Graph, *, repeats: bool = False) -> LinkSplit:
+        """A split that `save` wrote, over the features of `graph`; messages pass over its training edges."""
         arrays = load_arrays(path)
         pairs = {key: read_pairs(arrays, key, path, graph) for key in ("train", "val", "test", *map(_key, PARTS))}
         held = {part: pairs[part] for part in ("val", "test")}
         others = {part: pairs[_key(part)] for part in PARTS}
-        return _build(graph, pairs["train"], held, others, str(arrays.get("name", "saved")))
+        return _build(graph, pairs["train"], held, others, str(arrays.get("name", "saved")), repeats=repeats)
 
 
 def _key(part: str) -> str:
@@ -159,9 +171,9 @@ def split_links(graph: Graph, train: float = 0.6, val: float = 0.2, seed: int = 
     return _build(graph, edges[:, :first], held, _harder(edges[:, :first], held, others, keys, n, seed), name)
 
 
-def official_links(graph: Graph, seed: int = 0) -> LinkSplit:
+def official_links(graph: Graph, seed: int = 0, *, repeats: bool = False) -> LinkSplit:
     """The source's own split, such as ogbl-collab's by years: its edges train, its `pairs` are held out."""
-    missing = [key for key in ("val_edges", "test_edges", "val_negatives", "test_negatives") if key not in graph.pairs]
+    missing = [key for key in PAIRS if key not in graph.pairs or graph.pairs[key].shape[1] == 0]
     if missing:
         raise InputError(f"Graph '{graph.name}' has no '{missing[0]}' for split 'official': use --split random.")
     held = {part: graph.pairs[f"{part}_edges"].cpu() for part in ("val", "test")}
@@ -169,18 +181,24 @@ def official_links(graph: Graph, seed: int = 0) -> LinkSplit:
     n = graph.n_nodes
     train = negatives.key_pairs(negatives.pair_keys(graph.edge_index.cpu(), n).unique(), n)
     keys = negatives.pair_keys(torch.cat([train, *held.values()], dim=1), n).unique()
-    return _build(graph, train, held, _harder(train, held, others, keys, n, seed), "official")
+    return _build(graph, train, held, _harder(train, held, others, keys, n, seed), "official", repeats=repeats)
 
 
 def make_link_split(
-    graph: Graph, spec: str = "random", seed: int = 0, *, message: Message = "train", select: Select = "auc"
+    graph: Graph,
+    spec: str = "random",
+    seed: int = 0,
+    *,
+    message: Message = "train",
+    select: Select = "auc",
+    repeats: bool = False,
 ) -> LinkSplit:
     """The split that `spec` names: `random` (60/20/20) · `random:85/5/10` or other percents · `official`."""
     kind, colon, argument = spec.partition(":")
     shares = argument.split("/") if colon else ["60", "20", "20"]
     percents = [int(share) for share in shares if share.isdecimal()]
     if spec == "official":
-        split = official_links(graph, seed)
+        split = official_links(graph, seed, repeats=repeats)
     elif kind == "random" and len(percents) == len(shares) == 3 and sum(percents) == 100:
         split = split_links(graph, percents[0] / 100, percents[1] / 100, seed)
     else:
@@ -202,14 +220,22 @@ def _harder(
     }
 
 
-def _build(graph: Graph, train: Tensor, held: dict[str, Tensor], others: dict[str, Tensor], name: str) -> LinkSplit:
+def _build(
+    graph: Graph,
+    train: Tensor,
+    held: dict[str, Tensor],
+    others: dict[str, Tensor],
+    name: str,
+    *,
+    repeats: bool = False,
+) -> LinkSplit:
     device = graph.device
     blind = torch.full((graph.n_nodes,), -1, device=device)
     return LinkSplit(
         graph=Graph(graph.x, train.to(device), blind, graph.name),
         name=name,
         train=train.to(device),
-        repeats=name == "official",
+        repeats=repeats,
         _edges={part: pairs.to(device) for part, pairs in held.items()},
         _negatives={part: pairs.to(device) for part, pairs in others.items()},
     )

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from bes.errors import InputError
+from bes.files import save_npz
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 
@@ -37,6 +38,11 @@ class PairSplit(ABC):
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
+    def notes(self) -> list[str]:
+        """What a reader of the figures should know about the split."""
+        return []
+
+    @property
     def test_graph(self) -> Graph:
         """The message graph when test pairs are scored."""
         return self.graph
@@ -56,7 +62,7 @@ class PairSplit(ABC):
 
     @abstractmethod
     def training_pairs(self, limit: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Pairs `[2, P]` and their classes `[P]` for one training step, at most `limit` of the positive ones."""
+        """Pairs `[2, P]` and their classes `[P]` for one training step, from at most `limit` edges."""
 
     @abstractmethod
     def quality(self, logits: Tensor, truth: Tensor) -> float:
@@ -77,13 +83,17 @@ class PairSplit(ABC):
     def to(self, device: torch.device | str) -> Self: ...
 
     @abstractmethod
-    def arrays(self) -> dict[str, Tensor]:
-        """What `save` writes."""
+    def held(self) -> dict[str, Tensor]:
+        """The pairs `[2, P]` of every part, as files keep them."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What `save` writes: every pair of the split, and its name."""
+        pairs = {key: tensor.cpu().numpy() for key, tensor in self.held().items()}
+        return {**pairs, "name": np.array(self.name)}
 
     def save(self, path: Path) -> None:
         """Every pair of the split and its name as `.npz`."""
-        arrays = {key: tensor.cpu().numpy() for key, tensor in self.arrays().items()}
-        np.savez_compressed(path, allow_pickle=False, name=np.array(self.name), **arrays)
+        save_npz(path, self.arrays())
 
 
 def check_fractions(train: float, val: float) -> None:

@@ -7,7 +7,7 @@ built once, so that a training step costs two plain sparse-dense products.
 from __future__ import annotations
 
 import warnings
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ class Sparse:
         """By its coordinates: torch warns when it sends a CSR tensor to another process."""
         row, col, value = self.coo()
         symmetric = self.__dict__.get("transposed") is self
-        return _rebuild, (row, col, value, tuple(self.shape), symmetric)
+        return partial(Sparse.from_coo, symmetric=symmetric), (row, col, value, tuple(self.shape))
 
     @classmethod
     def from_coo(
@@ -92,10 +92,6 @@ class Sparse:
             product: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
             return product
         return self.csr @ dense
-
-
-def _rebuild(row: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int], symmetric: bool) -> Sparse:
-    return Sparse.from_coo(row, col, value, shape, symmetric=symmetric)
 
 
 class _Product(torch.autograd.Function):

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from bes import seeding
 from bes.errors import InputError
+from bes.files import save_npz
 from bes.graph.arrays import load_arrays
 from bes.graph.graph import Graph
 
@@ -79,10 +80,14 @@ class NodeSplit:
         train, val, test = self.train.to(device), self.val.to(device), self.test.to(device)
         return NodeSplit(train, val, test, self.name, self.n_classes, self._labels.to(device))
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What `save` writes: the three index arrays and the name; labels stay with the graph."""
+        parts = {"train": self.train, "val": self.val, "test": self.test}
+        return {**{part: nodes.cpu().numpy() for part, nodes in parts.items()}, "name": np.array(self.name)}
+
     def save(self, path: Path) -> None:
-        """The three index arrays and the name as `.npz`; labels stay with the graph."""
-        train, val, test = self.train.cpu().numpy(), self.val.cpu().numpy(), self.test.cpu().numpy()
-        np.savez_compressed(path, train=train, val=val, test=test, name=np.array(self.name))
+        """The three index arrays and the name as `.npz`."""
+        save_npz(path, self.arrays())
 
     @classmethod
     def load(cls, path: Path, graph: Graph) -> NodeSplit:

@@ -1,4 +1,4 @@
-"""Psi of Eq. 2: from the embeddings of two nodes to the class of the pair, and encoders trained through it."""
+"""Psi of Eq. 2: from the embeddings of two nodes to the class of the pair."""
 
 from __future__ import annotations
 

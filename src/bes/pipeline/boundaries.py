@@ -32,18 +32,19 @@ from bes.tasks.node import BOUNDARY_NEIGHBORS
 
 @dataclass(frozen=True)
 class Material:
-    """What a mode shapes: embeddings `[R, D]` with a class each, -1 where unknown; rows are nodes or pairs."""
+    """What a mode shapes: embeddings `[R, D]`, a class each, -1 where unknown; rows are nodes, or `pairs` `[2, R]`."""
 
     mode: str
     z: Tensor
     labels: Tensor
+    pairs: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class Shaped:
     """The outcome: node embeddings for training and for test, and the map of pair embeddings if that was shaped."""
 
-    shaper: BoundaryShaper
+    shaper: BoundaryShaper | None
     z: Tensor
     z_test: Tensor
     shape: Shape | None
@@ -63,8 +64,9 @@ def material(mode: str, config: RunConfig, seed: int, split: PairSplit, z: Tenso
     if mode == "clusters":
         return Material(mode, z, kmeans(z, min(config.links.n_clusters, z.shape[0]), seed=seed))
     rng = seeding.generator(seed, "negatives", "shaping", device=z.device)
-    pairs, classes = split.training_pairs(config.links.shaping_pairs // 2, rng)
-    return Material(mode, products(z, pairs), classes)
+    limit = config.links.shaping_pairs // (2 if config.task == "link" else 1)  # links bring as many negatives
+    pairs, classes = split.training_pairs(limit, rng)
+    return Material(mode, products(z, pairs), classes, pairs)
 
 
 def shape(found: Material, config: RunConfig, seed: int, split: PairSplit, z: Tensor, z_test: Tensor) -> Shaped:
@@ -80,6 +82,7 @@ def shape(found: Material, config: RunConfig, seed: int, split: PairSplit, z: Te
         moved_test = moved if z_test is z else shaper.transform(z_test, split.test_graph.edge_index)
         by = None
     rows = {"before": found.z, "after": after, "label": found.labels}
+    rows |= {} if found.pairs is None else {"pair": found.pairs.T}
     arrays = {key: tensor.cpu().numpy() for key, tensor in rows.items()}
     return Shaped(shaper, moved, moved_test, by, notes, {**arrays, "boundary": first_boundary(shaper)})
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from bes import seeding
-from bes.config import RunConfig
+from bes.config import LinkConfig, RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import make_split
@@ -33,6 +33,8 @@ def check_nodes(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         raise InputError(
             f"The arm '{config.rivals[0]}' is not known for nodes: leave rivals empty, or use --task link."
         )
+    if config.links != LinkConfig():
+        raise InputError("The settings under links, such as boundary, mean nothing for nodes: use --task link or edge.")
     for seed in seeds:
         check_labels(graph, make_split(graph, config.split, seed), allow_missing=config.allow_missing_classes)
 
@@ -72,7 +74,7 @@ def run_nodes(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
         arms.append(ArmResult(arm, metrics, predictions, spent, selected=selected, peak_mib=peak_mib()))
     arms[-1].shaped_by(shaper, notes)
     rows = {"before": z.cpu().numpy(), "after": z_hat.cpu().numpy(), "boundary": first_boundary(shaper)}
-    return SeedResult(seed, split, arms, rows, shaper.history_)
+    return SeedResult(seed, split.arrays(), arms, rows, shaper.history_)
 
 
 def _encoders(config: RunConfig, seed: int) -> EncoderEnsemble:

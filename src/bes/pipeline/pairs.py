@@ -40,11 +40,12 @@ def check_pairs(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     pick(KINDS, config.decoder.kind, "decoder")
     if config.selection != "validation":
         raise InputError(f"The setting selection={config.selection} is for nodes only: pairs are chosen on validation.")
-    known = {**dict.fromkeys(OTHER_MODES), **dict.fromkeys(CONVS)}
-    known |= dict.fromkeys(HEURISTICS) if config.task == "link" else {}
-    for name in config.rivals:
-        pick(known, name, "arm")
-    modes = {pick_mode(config, graph), *(OTHER_MODES[name] for name in config.rivals if name in OTHER_MODES)}
+    if config.task == "edge" and (config.links.message, config.links.select) != ("train", "auc"):
+        raise InputError("The settings links.message and links.select are for --task link only: leave them out.")
+    _check_rivals(config)
+    modes = [pick_mode(config, graph), *(OTHER_MODES[name] for name in config.rivals if name in OTHER_MODES)]
+    if modes[0] in modes[1:]:
+        raise InputError(f"The arm 'bes-{modes[0]}' would be arm bes again: leave it out of the rivals.")
     if "pairs" in modes and config.decoder.kind == "cheb":
         raise InputError(
             "The boundary 'pairs' has no use for the decoder 'cheb', which convolves nodes: use mlp or dot."
@@ -53,17 +54,31 @@ def check_pairs(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         raise InputError(
             "The boundary 'pairs' shapes each pair by itself: use scope=views or self, and neighborhood=embedding."
         )
-    for seed in seeds:
-        pair_split(config, graph, seed)
+    for seed in seeds if config.split != "official" else seeds[:1]:
+        split = pair_split(config, graph, seed)
+        if split.n_logits > 1 and config.decoder.kind != "mlp":
+            raise InputError(
+                f"The decoder '{config.decoder.kind}' tells two classes apart, but the edges of graph '{graph.name}' "
+                f"have {split.n_classes}: use mlp."
+            )
         node_labels(config, graph, seed)
+
+
+def _check_rivals(config: RunConfig) -> None:
+    known = {**dict.fromkeys(OTHER_MODES), **dict.fromkeys(CONVS)}
+    known |= dict.fromkeys(HEURISTICS) if config.task == "link" else {}
+    for i, name in enumerate(config.rivals):
+        pick(known, name, "arm")
+        if name in config.rivals[:i]:
+            raise InputError(f"The arm '{name}' is named twice among the rivals: name it once.")
 
 
 def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
     """Control, shaped and rivals, paired on one split. Structure comes from the split's message graph alone."""
     graph = prepare(graph, config).to(seeding.pick_device(config.device))
     split, labels = pair_split(config, graph, seed), node_labels(config, graph, seed)
-    mode = pick_mode(config, graph)
-    if labels is not None:  # all arms get what the shaper gets
+    mode, bare = pick_mode(config, graph), split
+    if labels is not None:  # all networks get what the shaper gets
         split = split.with_columns(F.one_hot(labels + 1)[:, 1:].to(torch.float32))
     del graph  # it knows the held-out edges
 
@@ -72,8 +87,10 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
         phi = _encoders(config, seed).fit(split)
         z = phi.transform(split.graph)
         z_test = z if split.test_graph is split.graph else phi.transform(split.test_graph)
-    plain = Shaped(None, z, z_test, None, [], {})  # type: ignore[arg-type]
-    found = boundaries.material(mode, config, seed, split, z, labels)
+    plain = Shaped(None, z, z_test, None, [], {})
+    finding: dict[str, float] = {}
+    with clock(finding, "shaping"):
+        found = boundaries.material(mode, config, seed, split, z, labels)
     task = _task(split, boundaries.at_boundary(found, z, split.pairs("test")))
     epochs = [log.best_epoch for log in phi.logs_]
 
@@ -86,17 +103,19 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
             lambda part: decoder.decision_function(*_nodes(split, shaped, part), split.pairs(part), shaped.shape),
             seconds,
         )
-        result.selected = {"encoders": epochs, "decoder": decoder.log_.best_epoch}
+        best = decoder.log_.best_epoch
+        result.selected = {"encoders": epochs, "decoder": best if best >= 0 else None}  # dot has nothing to train
         return result
 
     def shaped_arm(arm: str, mode: str) -> tuple[ArmResult, Shaped]:
-        seconds = dict(spent)
+        seconds = {**spent, **(finding if mode == found.mode else {})}
         with clock(seconds, "shaping"):
             rows = found if mode == found.mode else boundaries.material(mode, config, seed, split, z, labels)
             shaped = boundaries.shape(rows, config, seed, split, z, z_test)
         result = decoded(arm, shaped, seconds)
+        assert shaped.shaper is not None
         result.shaped_by(shaped.shaper, shaped.notes)
-        result.more["boundary_mode"] = mode
+        result.more["shaped_by"] = mode
         return result, shaped
 
     control = decoded("control", plain, {**spent, "shaping": 0.0})
@@ -106,18 +125,24 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
         if name in OTHER_MODES:
             others.append(shaped_arm(name, OTHER_MODES[name])[0])
         elif name in HEURISTICS:
-            others.append(_heuristic(name, task, split))
+            others.append(_heuristic(name, task, bare))
         else:
             others.append(_network(name, config, seed, task, phi, split))
+    message = split.message if isinstance(split, LinkSplit) else "all"
     for result in (control, bes, *others):
-        result.more = {"boundary_mode": mode, "message_graph": getattr(split, "message", "all"), **result.more}
-    return SeedResult(seed, split, [control, bes, *others], shaped.rows, shaped.shaper.history_)
+        result.more |= {"boundary_mode": mode, "message_graph": message, "labels_as_features": labels is not None}
+        result.notes = [*split.notes, *result.notes]
+    assert shaped.shaper is not None
+    return SeedResult(seed, split.arrays(), [control, bes, *others], shaped.rows, shaped.shaper.history_)
 
 
 def pair_split(config: RunConfig, graph: Graph, seed: int) -> PairSplit:
     """The split of the task."""
     if config.task == "link":
-        return make_link_split(graph, config.split, seed, message=config.links.message, select=config.links.select)
+        given = config.links
+        return make_link_split(
+            graph, config.split, seed, message=given.message, select=given.select, repeats=given.repeats
+        )
     if config.split != "random":
         raise InputError(f"The edge split '{config.split}' is not known: use random.")
     return split_edges(graph, seed=seed)
@@ -125,7 +150,7 @@ def pair_split(config: RunConfig, graph: Graph, seed: int) -> PairSplit:
 
 def pick_mode(config: RunConfig, graph: Graph) -> str:
     """The boundary that was asked for; `auto` is classes where nodes have them, and pairs for edges."""
-    asked, labelled = config.links.boundary, graph.n_classes > 1
+    asked, labelled = config.links.boundary, graph.y[graph.y >= 0].unique().numel() > 1
     if asked == "auto":
         return "pairs" if config.task == "edge" else "classes" if labelled else "clusters"
     if asked == "classes" and not labelled:
@@ -159,11 +184,10 @@ def _network(
     name: str, config: RunConfig, seed: int, task: LinkTask | EdgeTask, phi: PairEncoders, split: PairSplit
 ) -> ArmResult:
     """An encoder with its own decoder, trained end to end: one of the ensemble's where it has it."""
-    seconds = {"encoders": 0.0, "shaping": 0.0, "decoder": 0.0}
     names = list(config.encoders.names)
-    with clock(seconds, "encoders"):
-        own = phi if name in names else _encoders(config, seed, (name,)).fit(split)
-        index = names.index(name) if own is phi else 0
+    own = phi if name in names else _encoders(config, seed, (name,)).fit(split)
+    index = names.index(name) if own is phi else 0
+    seconds = {"encoders": own.seconds_[index], "shaping": 0.0, "decoder": 0.0}
 
     def predict(part: str) -> Tensor:
         graph = split.graph if part == "val" else split.test_graph

@@ -17,9 +17,7 @@ from torch import Tensor
 from bes.config import RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.graph.graph import Graph
-from bes.graph.pairs import PairSplit
 from bes.graph.sparse import Sparse
-from bes.graph.splits import NodeSplit
 
 
 @dataclass
@@ -55,12 +53,13 @@ class SeedResult:
     """All arms of one seed, its split, what was shaped before and after `[R, D]`, the shaper's history.
 
     Attributes:
-        rows: `before`, `after`, the first layer's `boundary` (indices of rows) and, where rows are not the graph's
-            labelled nodes, the `label` that the shaper was given for each.
+        split: The arrays of the split's file, and its `name`; not the split itself, which holds the graph.
+        rows: `before`, `after`, the first layer's `boundary` (indices of rows); for pairs also the `label` that the
+            shaper was given for each row and, where rows are pairs, which `pair` each is.
     """
 
     seed: int
-    split: NodeSplit | PairSplit
+    split: dict[str, np.ndarray]
     arms: list[ArmResult]
     rows: dict[str, np.ndarray]
     history: list[dict[str, Any]]

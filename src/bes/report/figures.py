@@ -24,8 +24,8 @@ def shared_map(
     """
     directions = _directions(before[train].astype(np.float64), y[train])
     sides = [side.astype(np.float64) @ directions for side in (before, after)]
-    if directions.shape[1] == 1:  # two classes: one direction, spread out over the nodes' order
-        spread = np.linspace(-1, 1, len(before))[:, None]
+    if directions.shape[1] == 1:  # two classes: one direction, rows spread out in an order that says nothing
+        spread = np.random.default_rng(0).permutation(np.linspace(-1, 1, len(before)))[:, None]
         sides = [np.hstack([side, spread]) for side in sides]
     return sides[0], sides[1]
 
@@ -79,7 +79,7 @@ def embedding_map(
                 y=side[boundary, 1],
                 mode="markers",
                 marker=ring,
-                name="boundary nodes",
+                name="at the boundary",
                 legendgroup="boundary",
                 showlegend=column == 1,
             ),

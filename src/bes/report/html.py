@@ -19,10 +19,10 @@ from bes.summary import headline, verdict
 #: What "at the boundary" means, by task or by what was shaped.
 AT_BOUNDARY = {
     "node": "the test nodes whose five nearest training nodes, in the unshaped embedding, do not all have one class",
-    "classes": "the test pairs with an end whose five nearest labelled nodes, in the unshaped embedding, do not all "
-    "have one class",
-    "clusters": "the test pairs with an end whose five nearest nodes, in the unshaped embedding, are not all in one "
-    "cluster",
+    "classes": "the test pairs with an end whose five nearest labelled nodes (itself among them), in the unshaped "
+    "embedding, do not all have one class",
+    "clusters": "the test pairs with an end whose five nearest nodes (itself among them), in the unshaped "
+    "embedding, are not all in one cluster",
     "pairs": "the test pairs whose five nearest training pairs, in the unshaped embedding, do not all have one class",
 }
 
