@@ -31,8 +31,9 @@ features, so that run has a control of its own.
 
 {shaped}
 
-Columns after the control's AUC are differences. "Hard" holds the test edges against hard negatives, two hops apart and
-matched by degree. "At the boundary" is not given for `clusters`, which shares its run with `pairs` and so its test pairs.
+Columns after the control's AUC are differences. "Hard" holds the test edges against hard negatives, two hops apart
+and matched by degree. "At the boundary" is not given for `clusters`, which shares its run, and so the test pairs at the
+boundary, with `pairs`.
 
 ## Every arm
 
@@ -69,8 +70,8 @@ difference above.
 
 {leak}
 
-Accuracy and AUC of the GCN by itself, in percent. In the leaky run the message graph is undirected, as everywhere here, so
-that the reverse of a test edge passes messages both ways.
+Accuracy and AUC of the GCN by itself, in percent. In the leaky run the message graph is undirected, as everywhere
+here, so that the reverse of a test edge passes messages both ways.
 
 ## Other decoders, the other split, classes of edges
 
@@ -86,7 +87,8 @@ two more networks and decodes one more arm than `labels`.
 {time}
 """
 
-README_TEXT = """Link prediction over ten random 60/20/20 splits of the edges, in percent, mean ± standard error; epochs chosen
-on validation; columns after the control's AUC are differences, bes - control, paired by split. {overall} Written from `results/links.jsonl.gz` by `make links`.
+README_TEXT = """Link prediction over ten random 60/20/20 splits of the edges, in percent, mean ± standard error; epochs
+chosen on validation; columns after the control's AUC are differences, bes - control, paired by split. {overall}
+Written from `results/links.jsonl.gz` by `make links`.
 
 {shaped}"""
