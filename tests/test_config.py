@@ -6,22 +6,14 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from bes.config import (
-    DecoderConfig,
-    EncoderConfig,
-    RunConfig,
-    ShaperConfig,
-    _paths,
-    parse_settings,
-    run_id,
-    validate,
-)
+from bes.config import DecoderConfig, EncoderConfig, RunConfig, ShaperConfig, run_id
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 from bes.models.decoders import Decoder
 from bes.models.encoders import EncoderEnsemble
 from bes.models.pair_encoders import PairEncoders
 from bes.models.pairs import PairDecoder
+from bes.settings import _paths, validate
 
 
 def defaults(function: Any) -> dict[str, Any]:
@@ -142,16 +134,6 @@ def test_bad_settings(setting: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         RunConfig.build("mine", settings=[setting])
     assert "\n" not in str(caught.value)
-
-
-def test_settings_find_their_section() -> None:
-    found = parse_settings(["n_iter=3", "encoders.lr=0.5", "split=low:3", "allow_missing_classes=true"], RunConfig)
-    assert found == {
-        "shaper": {"n_iter": 3},
-        "encoders": {"lr": 0.5},
-        "split": "low:3",
-        "allow_missing_classes": True,
-    }
 
 
 def test_frozen() -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from bes import seeding
-from bes.config import ShaperConfig, parse_settings, validate
+from bes.config import ShaperConfig
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 from bes.files import whole_file
+from bes.settings import parse_settings, validate
 
 
 class PluginConfig(ShaperConfig):

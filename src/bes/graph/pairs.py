@@ -47,6 +47,10 @@ class PairSplit(ABC):
         """The message graph when test pairs are scored."""
         return self.graph
 
+    def graph_of(self, part: str) -> Graph:
+        """The message graph when the pairs of `part` are scored."""
+        return self.graph if part == "val" else self.test_graph
+
     @property
     @abstractmethod
     def parts(self) -> tuple[str, ...]:

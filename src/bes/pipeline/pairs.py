@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import cast
-
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -16,23 +12,20 @@ from bes.errors import InputError
 from bes.graph.edge_splits import EdgeSplit, split_edges
 from bes.graph.graph import Graph
 from bes.graph.links import LinkSplit, make_link_split
-from bes.graph.pairs import PairSplit, pair_prob
+from bes.graph.pairs import PairSplit
 from bes.graph.splits import make_split
 from bes.models.convs import CONVS, pick
 from bes.models.heuristics import HEURISTICS
-from bes.models.pair_encoders import PairEncoders
-from bes.models.pairs import KINDS, PairDecoder
+from bes.models.pairs import KINDS
 from bes.pipeline import boundaries
+from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, make_encoders, network_arm, score_arm
 from bes.pipeline.boundaries import Shaped
-from bes.pipeline.results import ArmResult, SeedResult, clock, peak_mib, prepare
+from bes.pipeline.results import ArmResult, SeedResult, clock, prepare
 from bes.tasks.edge import EdgeTask
 from bes.tasks.link import LinkTask
 
 #: Arms that shape by another boundary than arm `bes` does.
 OTHER_MODES = {"bes-clusters": "clusters", "bes-pairs": "pairs"}
-
-#: From a part of the split to what an arm says of its pairs.
-Predict = Callable[[str], Tensor]
 
 
 def check_pairs(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
@@ -84,7 +77,7 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
 
     spent: dict[str, float] = {}
     with clock(spent, "encoders"):
-        phi = _encoders(config, seed).fit(split)
+        phi = make_encoders(config, seed).fit(split)
         z = phi.transform(split.graph)
         z_test = z if split.test_graph is split.graph else phi.transform(split.test_graph)
     plain = Shaped(None, z, z_test, None, [], {})
@@ -96,11 +89,13 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
 
     def decoded(arm: str, shaped: Shaped, seconds: dict[str, float]) -> ArmResult:
         with clock(seconds, "decoder"):
-            decoder = _decoder(config, seed).fit(shaped.z, split, shaped.shape)
-        result = _score(
+            decoder = make_decoder(config, seed).fit(shaped.z, split, shaped.shape)
+        result = score_arm(
             arm,
             task,
-            lambda part: decoder.decision_function(*_nodes(split, shaped, part), split.pairs(part), shaped.shape),
+            lambda part: decoder.decision_function(
+                split.graph_of(part), shaped.z if part == "val" else shaped.z_test, split.pairs(part), shaped.shape
+            ),
             seconds,
         )
         best = decoder.log_.best_epoch
@@ -125,9 +120,9 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
         if name in OTHER_MODES:
             others.append(shaped_arm(name, OTHER_MODES[name])[0])
         elif name in HEURISTICS:
-            others.append(_heuristic(name, task, bare))
+            others.append(heuristic_arm(name, task, bare))
         else:
-            others.append(_network(name, config, seed, task, phi, split))
+            others.append(network_arm(name, config, seed, task, phi, split))
     message = split.message if isinstance(split, LinkSplit) else "all"
     for result in (control, bes, *others):
         result.more |= {"boundary_mode": mode, "message_graph": message, "labels_as_features": labels is not None}
@@ -169,93 +164,8 @@ def node_labels(config: RunConfig, graph: Graph, seed: int) -> Tensor | None:
     return make_split(graph, config.links.label_split, seed).mask_labels(graph.y)
 
 
-def _nodes(split: PairSplit, shaped: Shaped, part: str) -> tuple[Graph, Tensor]:
-    """The graph and the embeddings with which `part` is scored."""
-    return (split.graph, shaped.z) if part == "val" else (split.test_graph, shaped.z_test)
-
-
-def _task(split: PairSplit, at_boundary: Tensor) -> LinkTask | EdgeTask:
-    return (
-        LinkTask(split, at_boundary) if isinstance(split, LinkSplit) else EdgeTask(cast(EdgeSplit, split), at_boundary)
-    )
-
-
-def _network(
-    name: str, config: RunConfig, seed: int, task: LinkTask | EdgeTask, phi: PairEncoders, split: PairSplit
-) -> ArmResult:
-    """An encoder with its own decoder, trained end to end: one of the ensemble's where it has it."""
-    names = list(config.encoders.names)
-    own = phi if name in names else _encoders(config, seed, (name,)).fit(split)
-    index = names.index(name) if own is phi else 0
-    seconds = {"encoders": own.seconds_[index], "shaping": 0.0, "decoder": 0.0}
-
-    def predict(part: str) -> Tensor:
-        graph = split.graph if part == "val" else split.test_graph
-        return own.decision_function(index, graph, split.pairs(part))
-
-    result = _score(name, task, predict, seconds)
-    result.selected = {"encoders": [own.logs_[index].best_epoch]}
-    return result
-
-
-def _heuristic(name: str, task: LinkTask | EdgeTask, split: PairSplit) -> ArmResult:
-    seconds = {"encoders": 0.0, "shaping": 0.0, "decoder": 0.0}
-
-    def predict(part: str) -> Tensor:
-        graph = split.graph if part == "val" else split.test_graph
-        return HEURISTICS[name](graph, split.pairs(part))[:, None]
-
-    return _score(name, task, predict, seconds, probable=False)
-
-
-def _score(
-    arm: str, task: LinkTask | EdgeTask, predict: Predict, seconds: dict[str, float], *, probable: bool = True
-) -> ArmResult:
-    """Predict every part, open the test part, and keep both."""
-    split: PairSplit = task.split
-    with clock(seconds, "evaluate"):
-        logits = {part: predict(part) for part in split.parts}
-        if not all(bool(torch.isfinite(found).all()) for found in logits.values()):
-            raise InputError(f"Arm '{arm}' of graph '{split.graph.name}' diverged: lower encoders.lr or decoder.lr.")
-        if isinstance(task, LinkTask):
-            metrics = task.evaluate(arm, {part: found[:, 0] for part, found in logits.items()})
-        else:
-            metrics = task.evaluate(arm, logits)
-    prob = {part: pair_prob(found) if probable else _decided(found, metrics) for part, found in logits.items()}
-    return ArmResult(arm, metrics, _arrays(split, logits, prob), seconds, peak_mib=peak_mib())
-
-
-def _decided(scores: Tensor, metrics: Mapping[str, Mapping[str, float | int | None]]) -> Tensor:
-    """A heuristic has no probabilities: 0 or 1 by the threshold."""
-    link = (scores > float(metrics["val"]["threshold"] or 0.0)).to(torch.float32)
-    return torch.cat([1 - link, link], dim=1)
-
-
-def _arrays(split: PairSplit, logits: dict[str, Tensor], prob: dict[str, Tensor]) -> dict[str, np.ndarray]:
-    """Every held-out pair with its part, its class and what the arm says of it."""
-    parts = split.parts
-    return {
-        "pair": torch.cat([split.pairs(part) for part in parts], dim=1).T.cpu().numpy(),
-        "part": np.repeat(np.array(parts), [split.pairs(part).shape[1] for part in parts]),
-        "label": torch.cat([split.reveal(part) for part in parts]).cpu().numpy(),
-        "score": torch.cat([logits[part] for part in parts]).cpu().numpy(),
-        "prob": torch.cat([prob[part] for part in parts]).cpu().numpy(),
-    }
-
-
-def _encoders(config: RunConfig, seed: int, names: tuple[str, ...] | None = None) -> PairEncoders:
-    options = config.encoders.model_dump(exclude={"names"})
-    return PairEncoders(
-        names or config.encoders.names,
-        **options,
-        decoder=config.decoder.kind,
-        hidden=config.decoder.hidden,
-        batch=config.links.batch,
-        random_state=seed,
-        device=config.device,
-    )
-
-
-def _decoder(config: RunConfig, seed: int) -> PairDecoder:
-    options = config.decoder.model_dump()
-    return PairDecoder(**options, batch=config.links.batch, random_state=seed, device=config.device)
+def _task(split: PairSplit, at_boundary: Tensor) -> PairTask:
+    if isinstance(split, LinkSplit):
+        return LinkTask(split, at_boundary)
+    assert isinstance(split, EdgeSplit)
+    return EdgeTask(split, at_boundary)

@@ -26,7 +26,7 @@ class LinkTask:
         self._guard = Guard()
 
     def evaluate(self, arm: str, scores: Mapping[str, Tensor]) -> dict[str, Metrics]:
-        """Metrics of scores `[P]` by part of the split: larger means link.
+        """Metrics of scores `[P]` or `[P, 1]` by part of the split: larger means link.
 
         `val` also says the `threshold` that makes its accuracy largest; accuracy and F1 of all parts
         are taken at it. `test_two_hop` and `test_degree` hold the test edges against hard negatives
@@ -51,7 +51,7 @@ class LinkTask:
 
     def _sides(self, part: str, scores: Tensor, where: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The scores of links and of other pairs."""
-        truth = self.split.reveal(part)
+        truth, scores = self.split.reveal(part), scores.reshape(-1)
         if where is not None:
             truth, scores = truth[where], scores[where]
         return scores[truth == 1], scores[truth == 0]
