@@ -26,6 +26,14 @@ def test_the_readmes_example_runs(capsys):
     assert accuracy > 0.65
 
 
+def test_the_example_of_links_runs(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "links.md").read_text(), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(code, "links.md", "exec"), names)
+    assert "tensor" in capsys.readouterr().out
+    assert names["auc"] > 0.75
+
+
 @pytest.mark.parametrize("name", ["first_look", "links"])
 def test_the_results_are_what_the_committed_records_say(name, monkeypatch):
     for path, text in script(name, monkeypatch).documents().items():

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from bes import seeding
 from bes.errors import InputError
+from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
 
 
@@ -109,3 +113,17 @@ def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
     bits = words.random_(-(2**63), None, generator=generator).view(torch.int16)[: x.numel()].view(x.shape)
     return x * ((bits >= drop - 2**15) * (2**16 / (2**16 - drop)))
+
+
+def place(graph: Graph, z: Tensor | np.ndarray[Any, Any], device: str | torch.device) -> tuple[Graph, Tensor]:
+    """A graph and embeddings of its nodes `[N, D]` on the device they are worked on, the embeddings checked."""
+    graph = graph.to(seeding.pick_device(device))
+    z = (z.detach() if isinstance(z, Tensor) else torch.tensor(z)).to(graph.device, torch.float32)
+    if z.dim() != 2 or z.shape[0] != graph.n_nodes:
+        raise InputError(
+            f"The embeddings have shape {tuple(z.shape)}, but graph '{graph.name}' has {graph.n_nodes} nodes: "
+            "give a matrix with a row a node."
+        )
+    if not torch.isfinite(z).all():
+        raise InputError("The embeddings hold values that are NaN or infinite: check the encoder's training.")
+    return graph, z

@@ -16,7 +16,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Operators
 from bes.graph.splits import NodeSplit, Part
-from bes.models.base import FilterConv, dropout
+from bes.models.base import FilterConv, dropout, place
 from bes.models.convs import ChebConv, Linear, SAGEConv, pick
 from bes.training import Callback, node_objective, train
 
@@ -98,7 +98,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         """Train on `split.train` with the embeddings `z` `[N, D]`; labels of the graph itself are not read."""
         part: Part = pick({"validation": "val", "test-peek": "test"}, self.selection, "selection")
         norm = pick({"batch": True, "none": False}, self.norm, "norm")
-        graph, z = self._place(graph, z)
+        graph, z = place(graph, z, self.device)
         split = split.to(graph.device)
         stream = ("decoder", self.kind)
         net = DecoderNet(
@@ -128,7 +128,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> Tensor:
         """Probability of each class `[N, C]`."""
         check_is_fitted(self)
-        graph, z = self._place(graph, z)
+        graph, z = place(graph, z, self.device)
         if z.shape[1] != self.net_.conv1.in_channels:
             raise InputError(
                 f"The embeddings have {z.shape[1]} columns, but the decoder was fitted on "
@@ -142,15 +142,3 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
     def predict(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> Tensor:
         """The likeliest class of each node `[N]`."""
         return self.predict_proba(graph, z).argmax(1)
-
-    def _place(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> tuple[Graph, Tensor]:
-        graph = graph.to(seeding.pick_device(self.device))
-        z = (z.detach() if isinstance(z, Tensor) else torch.tensor(z)).to(graph.device, torch.float32)
-        if z.dim() != 2 or z.shape[0] != graph.n_nodes:
-            raise InputError(
-                f"The embeddings have shape {tuple(z.shape)}, but graph '{graph.name}' has {graph.n_nodes} nodes: "
-                "give a matrix with a row a node."
-            )
-        if not torch.isfinite(z).all():
-            raise InputError("The embeddings hold values that are NaN or infinite: check the encoder's training.")
-        return graph, z

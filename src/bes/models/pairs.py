@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +16,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.pairs import PairSplit, pair_prob
 from bes.graph.sparse import Operators
-from bes.models.base import dropout
+from bes.models.base import dropout, place
 from bes.models.convs import ChebConv, Linear, pick
 from bes.training import Callback, TrainLog, pair_objective, train
 
@@ -26,6 +27,9 @@ CHEB_OUT = 32
 
 #: Pairs scored together.
 BLOCK = 1 << 17
+
+#: Embeddings of all nodes `[N, D]`.
+Embeddings = Tensor | np.ndarray[Any, Any]
 
 #: A map of pair embeddings `[P, D]`: the identity, or a shaper fitted on pairs.
 Shape = Callable[[Tensor], Tensor]
@@ -136,7 +140,7 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     def fit(
-        self, z: Tensor, split: PairSplit, shape: Shape | None = None, callbacks: Sequence[Callback] = ()
+        self, z: Embeddings, split: PairSplit, shape: Shape | None = None, callbacks: Sequence[Callback] = ()
     ) -> PairDecoder:
         """Train on the split's training pairs with embeddings `z` `[N, D]` of its message graph.
 
@@ -180,7 +184,7 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
         self.net_ = net.requires_grad_(False).eval()
         return self
 
-    def decision_function(self, graph: Graph, z: Tensor, pairs: Tensor, shape: Shape | None = None) -> Tensor:
+    def decision_function(self, graph: Graph, z: Embeddings, pairs: Tensor, shape: Shape | None = None) -> Tensor:
         """Logits `[P, n_logits]` of pairs `[2, P]`, from embeddings `z` `[N, D]` on `graph`."""
         check_is_fitted(self)
         graph, z = self._place(graph, z, shape)
@@ -193,20 +197,11 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
             h = self.net_.nodes(z, graph.operators)
         return score_pairs(self.net_, h, pairs.to(graph.device), graph.operators, shape)
 
-    def predict_proba(self, graph: Graph, z: Tensor, pairs: Tensor, shape: Shape | None = None) -> Tensor:
+    def predict_proba(self, graph: Graph, z: Embeddings, pairs: Tensor, shape: Shape | None = None) -> Tensor:
         """Probability of each class `[P, C]`."""
         return pair_prob(self.decision_function(graph, z, pairs, shape))
 
-    def _place(self, graph: Graph, z: Tensor, shape: Shape | None) -> tuple[Graph, Tensor]:
-        graph = graph.to(seeding.pick_device(self.device))
-        z = z.detach().to(graph.device, torch.float32)
-        if z.dim() != 2 or z.shape[0] != graph.n_nodes:
-            raise InputError(
-                f"The embeddings have shape {tuple(z.shape)}, but graph '{graph.name}' has {graph.n_nodes} nodes: "
-                "give a matrix with a row a node."
-            )
-        if not torch.isfinite(z).all():
-            raise InputError("The embeddings hold values that are NaN or infinite: check the encoder's training.")
+    def _place(self, graph: Graph, z: Embeddings, shape: Shape | None) -> tuple[Graph, Tensor]:
         if shape is not None and self.kind == "cheb":
             raise InputError("The decoder 'cheb' makes its own pair embeddings, which no shaper knows: use mlp or dot.")
-        return graph, z
+        return place(graph, z, self.device)
