@@ -268,7 +268,8 @@ def overall(records: list[Record]) -> str:
         text += f", {len(signs[sign])} {name}" + (f": {', '.join(signs[sign])}" if signs[sign] else "")
     by_chance = len(found) * 2 * stats.t.sf(2, df=len(SEEDS) - 1)
     text += f". Chance alone would put {by_chance:.1f} of so many beyond two standard errors"
-    return f"{text}; the largest change in either direction is {largest:.2f} points of AUC."
+    text += f"; the largest change in either direction is {largest:.2f} points of AUC"
+    return f"{text}, too small to matter in use." if largest < 0.5 else f"{text}."
 
 
 if __name__ == "__main__":

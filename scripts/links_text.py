@@ -42,9 +42,9 @@ boundary, with `pairs`.
 ## Hard negatives
 
 AUC of the same test edges against pairs that are two hops apart in the message graph, and against pairs in which one
-end is replaced by a node of about the same degree. Every pair two hops apart has a common neighbour and many test
-edges have none, so that the three neighbour counts are below 50 there by construction; against pairs matched by
-degree, preferential attachment is at 50 by construction.
+end is replaced by a node of about the same degree. Every pair two hops apart has a common neighbour, and on sparse
+graphs most test edges have none: counting common neighbours is then worse than chance by construction. Against pairs
+matched by degree, preferential attachment is at 50 by construction.
 
 {hard}
 
