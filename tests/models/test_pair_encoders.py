@@ -12,19 +12,8 @@ from bes.graph.graph import Graph
 from bes.graph.links import LinkSplit, split_links
 from bes.graph.pairs import PairSplit
 from bes.graph.sparse import Sparse
-from bes.graph.synthetic import sbm
 from bes.models.pair_encoders import PairEncoders
 from models.blocks import recorder, same
-
-
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    return sbm(n_nodes=120, n_classes=3, n_features=8, degree=8.0, noise=0.05, separation=6.0)
-
-
-@pytest.fixture(scope="module")
-def split(graph: Graph) -> LinkSplit:
-    return split_links(graph)
 
 
 @pytest.fixture(scope="module")

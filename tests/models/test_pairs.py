@@ -11,23 +11,12 @@ from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 from bes.graph.edge_splits import EdgeSplit, split_edges
 from bes.graph.graph import Graph
-from bes.graph.links import LinkSplit, split_links
+from bes.graph.links import LinkSplit
 from bes.graph.synthetic import sbm
 from bes.models import pairs as pairs_module
 from bes.models.pairs import CHEB_OUT, KINDS, PairDecoder, PairNet, score_pairs
 from bes.seeding import generator
 from models.blocks import recorder, same
-
-
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    """Three classes far apart, and hardly a link between them."""
-    return sbm(n_nodes=120, n_classes=3, n_features=8, degree=8.0, noise=0.05, separation=6.0)
-
-
-@pytest.fixture(scope="module")
-def split(graph: Graph) -> LinkSplit:
-    return split_links(graph)
 
 
 @pytest.fixture(scope="module")

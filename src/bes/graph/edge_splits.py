@@ -10,7 +10,8 @@ from torch import Tensor
 from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.pairs import PairSplit, check_fractions
+from bes.graph.pairs import PairSplit, at_most, check_fractions
+from bes.graph.splits import cut_by_class
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,9 +47,7 @@ class EdgeSplit(PairSplit):
 
     def training_pairs(self, limit: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
         """The training edges and their classes; a random `limit` of them where there are more."""
-        chosen = self.train
-        if chosen.numel() > limit:
-            chosen = chosen[torch.randperm(chosen.numel(), generator=rng, device=rng.device)[:limit].to(chosen.device)]
+        chosen = at_most(self.train, limit, rng)
         return self.edges[:, chosen], self._labels[chosen]
 
     def quality(self, logits: Tensor, truth: Tensor) -> float:
@@ -79,17 +78,12 @@ def split_edges(graph: Graph, train: float = 0.6, val: float = 0.2, seed: int = 
     labels, derived = _classes(graph, edges, once)
     edges, labels = edges[:, labels >= 0], labels[labels >= 0]
     order = torch.randperm(labels.numel(), generator=seeding.generator(seed, "edges"))
-    cuts = []
-    for c in labels[order].unique().tolist():
-        group = order[labels[order] == c]
-        first = max(1, round(train * group.numel()))
-        second = min(group.numel(), first + round(val * group.numel()))
-        cuts.append((group[:first], group[first:second], group[second:]))
-    if len(cuts) < 2:
+    classes = labels.unique().numel()
+    if classes < 2:
         raise InputError(
-            f"The edges of graph '{graph.name}' have {len(cuts)} known classes: edge classification needs two or more."
+            f"The edges of graph '{graph.name}' have {classes} known classes: edge classification needs two or more."
         )
-    found = [torch.cat(cut).sort().values.to(graph.device) for cut in zip(*cuts, strict=True)]
+    found = [part.sort().values.to(graph.device) for part in cut_by_class(order, labels, train, val)]
     parts = dict(zip(("train", "val", "test"), found, strict=True))
     if parts["val"].numel() == 0 or parts["test"].numel() == 0:
         raise InputError(f"Graph '{graph.name}' has {labels.numel()} labelled edges, too few to validate and to test.")

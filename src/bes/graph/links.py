@@ -17,7 +17,7 @@ from bes.graph.arrays import load_arrays
 from bes.graph.disjoint import check_disjoint, read_pairs
 from bes.graph.edges import PAIRS
 from bes.graph.graph import Graph
-from bes.graph.pairs import PairSplit, check_fractions
+from bes.graph.pairs import PairSplit, at_most, check_fractions
 from bes.metrics import auc, hits
 
 #: Edges that pass messages when test pairs are scored.
@@ -55,8 +55,8 @@ class LinkSplit(PairSplit):
     _negatives: dict[str, Tensor] = field(repr=False)
 
     def __post_init__(self) -> None:
-        held = {**self._edges, **{_key(part): pairs for part, pairs in self._negatives.items()}}
-        check_disjoint(self.graph, self.train, held, self.name, repeats=self.repeats)
+        held = self.held()
+        check_disjoint(self.graph, held.pop("train"), held, self.name, repeats=self.repeats)
 
     @property
     def notes(self) -> list[str]:
@@ -108,9 +108,7 @@ class LinkSplit(PairSplit):
 
         Negatives avoid the training edges only: avoiding the held-out ones would tell the model where they are.
         """
-        edges = self.train
-        if edges.shape[1] > limit:
-            edges = edges[:, torch.randperm(edges.shape[1], generator=rng, device=rng.device)[:limit].to(edges.device)]
+        edges = at_most(self.train, limit, rng)
         others = negatives.uniform(edges.shape[1], self.graph.n_nodes, self._train_keys, rng)
         link = torch.zeros(2 * edges.shape[1], dtype=torch.long, device=edges.device)
         link[: edges.shape[1]] = 1

@@ -100,6 +100,14 @@ class PairSplit(ABC):
         save_npz(path, self.arrays())
 
 
+def at_most(columns: Tensor, limit: int, rng: torch.Generator) -> Tensor:
+    """`columns` `[..., P]`, or a random `limit` of them where there are more."""
+    count = columns.shape[-1]
+    if count <= limit:
+        return columns
+    return columns[..., torch.randperm(count, generator=rng, device=rng.device)[:limit].to(columns.device)]
+
+
 def check_fractions(train: float, val: float) -> None:
     """Refuse shares of a random split that leave one of its three parts empty, or that are no numbers."""
     if not (train > 0 and val > 0 and train + val < 1):

@@ -120,15 +120,20 @@ def split_nodes(
         )
     y = graph.y.cpu()
     order = _shuffled(graph, seed)
-    groups = [order[y[order] == c] for c in y[order].unique().tolist()] if stratify else [order]
+    parts = cut_by_class(order, y if stratify else torch.zeros_like(y), train, val)
+    return _split(graph, parts[0], parts[1], parts[2], "random" if stratify else "random:plain")
+
+
+def cut_by_class(order: Tensor, y: Tensor, train: float, val: float) -> list[Tensor]:
+    """The rows `order` in three parts, each class of `y` cut by the same shares, at least one of it for training."""
     cuts = []
-    for group in groups:
+    for c in y[order].unique().tolist():
+        group = order[y[order] == c]
         n = group.numel()
         first = max(1, round(train * n))
         second = min(n, first + round(val * n))
         cuts.append((group[:first], group[first:second], group[second:]))
-    parts = [torch.cat(part) for part in zip(*cuts, strict=True)]
-    return _split(graph, parts[0], parts[1], parts[2], "random" if stratify else "random:plain")
+    return [torch.cat(part) for part in zip(*cuts, strict=True)]
 
 
 def make_split(graph: Graph, spec: str = "random", seed: int = 0) -> NodeSplit:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from bes.core.neighbors import BLOCK
 from bes.graph.graph import Graph
+from bes.graph.negatives import contains
 from bes.graph.sparse import Sparse
 
 
@@ -76,8 +77,7 @@ def _over_common(graph: Graph, pairs: Tensor, weight: Tensor) -> Tensor:
         pair, step = _expand(degree[few[block]])
         neighbor = col[first[few[block]][pair] + step]
         wanted = many[block][pair] * n + neighbor
-        place = torch.searchsorted(edges, wanted).clamp(max=edges.numel() - 1)
-        common = edges[place] == wanted
+        common = contains(edges, wanted)
         score[block] = score[block].index_add(0, pair[common], weight[neighbor[common]])
     return score
 

@@ -1,8 +1,8 @@
 """What the boundary is when pairs are predicted: between node classes, between clusters, or among the pairs.
 
 `classes`: nodes are shaped as for node classification, by the classes of the training nodes. Links mostly join
-alike nodes, so a node between two classes is one whose links are hard to tell. Every arm of such a run gets the
-same labels, as feature columns.
+alike nodes, so a node between two classes is one whose links are hard to tell. Every network of such a run
+gets the same labels, as feature columns.
 
 `clusters`: the same without labels. k-means in embedding space names the classes, of all nodes, and shaping
 sharpens the border between communities.
