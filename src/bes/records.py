@@ -18,15 +18,21 @@ from bes.config import RunConfig, run_id
 from bes.errors import InputError
 from bes.files import PART, save_npz, whole_file
 from bes.graph.graph import Graph
+from bes.graph.readers import write_npz
 from bes.pipeline.results import SeedResult
+
+#: The file of a run's graph.
+GRAPH = "graph.npz"
 
 
 def data_hash(graph: Graph) -> str:
-    """SHA-256 of features, edges, labels and the graph's own masks: all that a run reads."""
+    """SHA-256 of features, edges, labels, the graph's own masks and names: all that a run reads or gives back."""
     digest = hashlib.sha256(graph.content_hash.encode())
     for name, mask in sorted(graph.masks.items()):
         digest.update(f"{name}{tuple(mask.shape)}".encode())
         digest.update(mask.cpu().numpy().tobytes())
+    if graph.names is not None:
+        digest.update(graph.names.to_json().encode())
     return digest.hexdigest()
 
 
@@ -86,6 +92,11 @@ class RunDirectory:
         """The seeds that still lack an arm."""
         done = {(record["seed"], record["arm"]) for record in self.records}
         return [seed for seed in seeds if any((seed, arm) not in done for arm in arms)]
+
+    def keep(self, graph: Graph) -> None:
+        """Write the graph beside its run, so that the folder can be opened without where it came from."""
+        if not (self.path / GRAPH).exists():
+            write_npz(graph, self.path / GRAPH)
 
     def add(self, result: SeedResult) -> None:
         """Record a finished seed: files first, then the line that says they are there."""

@@ -36,6 +36,7 @@ def run(
         raise InputError(f"--jobs {jobs} leaves nobody to work: use 1 or more.")
     check(config, graph, seeds)
     directory = RunDirectory(Path(out), config, data_hash(graph))
+    directory.keep(graph)
     missing = directory.missing(seeds, arms_of(config))
     done = len(seeds) - len(missing)
     if progress:

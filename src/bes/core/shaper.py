@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -168,14 +169,23 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
 
     def transform(self, X: Array, edge_index: Array | None = None) -> Array:
         """Shape embeddings `[N, D]`, of nodes seen in `fit` or not; returns the kind that went in."""
+        *_, z = self._through(X, edge_index)
+        return inputs.like(z, X)
+
+    def stages(self, X: Array, edge_index: Array | None = None) -> list[Array]:
+        """The embeddings as they go in and after each layer; the last is what `transform` gives."""
+        return [inputs.like(z, X) for z in self._through(X, edge_index)]
+
+    def _through(self, X: Array, edge_index: Array | None) -> Iterator[Tensor]:
         check_is_fitted(self, "layers_")
         z, edges = self._inputs(X, edge_index, reset=False)
         around = self._around(edges, z.shape[0])
-        with torch.no_grad():
-            for layer in self.layers_:
+        yield z
+        for layer in self.layers_:
+            with torch.no_grad():
                 weights = tuple(weight.to(z) for weight in layer.weights)
                 z = z + layer.full(weights, layer.read(z, around))
-        return inputs.like(z, X)
+            yield z
 
     def fit_transform(self, X: Array, y: Array, edge_index: Array | None = None) -> Array:
         """`fit`, then `transform` of the same embeddings."""

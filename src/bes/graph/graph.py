@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from bes.errors import InputError
 from bes.graph.edges import PAIRS, check_edge_labels, check_edges, check_pairs, undirected, undirected_labels, whole
+from bes.graph.names import Names
 from bes.graph.sparse import Features, Operators, Sparse
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Graph:
             kept in the order of the one form, where both directions have the same class.
         pairs: The source's own link split, node pairs `[2, n]` under `val_edges`, `test_edges`,
             `val_negatives` and `test_negatives`. They are no part of `edge_index`.
+        names: Ids and class names of the owner's own; without them nodes and classes are called by their numbers.
     """
 
     x: Features
@@ -43,6 +46,7 @@ class Graph:
     masks: dict[str, Tensor] = field(default_factory=dict)
     edge_label: Tensor | None = None
     pairs: dict[str, Tensor] = field(default_factory=dict)
+    names: Names | None = None
 
     def __post_init__(self) -> None:
         x = _check_features(self.x, self.name)
@@ -56,6 +60,8 @@ class Graph:
         object.__setattr__(self, "y", _check_labels(self.y, n, self.name))
         _check_masks(self.masks, n, self.name)
         object.__setattr__(self, "pairs", check_pairs(self.pairs, n, self.name))
+        if self.names is not None:
+            self.names.check(n, self.n_classes, self.n_edge_classes, self.name)
 
     @property
     def n_nodes(self) -> int:
@@ -80,6 +86,17 @@ class Graph:
         """One more than the largest edge label; 0 where no edge has one."""
         label = self.edge_label
         return 0 if label is None or label.numel() == 0 else int(label.max()) + 1
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """What each node is called."""
+        return self.names.ids if self.names else [str(i) for i in range(self.n_nodes)]
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What each class is called."""
+        own = self.names.classes[: self.n_classes] if self.names else ()
+        return own or tuple(str(c) for c in range(self.n_classes))
 
     @property
     def device(self) -> torch.device:

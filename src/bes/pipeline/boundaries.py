@@ -26,7 +26,7 @@ from bes.core.shaper import BoundaryShaper
 from bes.graph.pairs import PairSplit
 from bes.models.kmeans import kmeans
 from bes.models.pairs import Shape, products
-from bes.pipeline.results import first_boundary, fit_quietly, make_shaper
+from bes.pipeline.results import fit_quietly, make_shaper, shaped_rows
 from bes.tasks.node import BOUNDARY_NEIGHBORS
 
 
@@ -74,17 +74,18 @@ def shape(found: Material, config: RunConfig, seed: int, split: PairSplit, z: Te
     shaper = make_shaper(config, seed)
     if found.mode == "pairs":
         notes = fit_quietly(shaper, found.z, found.labels, None)
-        after, moved, moved_test, by = shaper.transform(found.z), z, z_test, shaper.transform
+        _, rows = shaped_rows(shaper, found.z, None)
+        moved, moved_test, by = z, z_test, shaper.transform
     else:
         edges = split.graph.edge_index
         notes = fit_quietly(shaper, z, found.labels, edges)
-        after = moved = shaper.transform(z, edges)
+        moved, rows = shaped_rows(shaper, z, edges)
         moved_test = moved if z_test is z else shaper.transform(z_test, split.test_graph.edge_index)
         by = None
-    rows = {"before": found.z, "after": after, "label": found.labels}
-    rows |= {} if found.pairs is None else {"pair": found.pairs.T}
-    arrays = {key: tensor.cpu().numpy() for key, tensor in rows.items()}
-    return Shaped(shaper, moved, moved_test, by, notes, {**arrays, "boundary": first_boundary(shaper)})
+    rows["label"] = found.labels.cpu().numpy()
+    if found.pairs is not None:
+        rows["pair"] = found.pairs.T.cpu().numpy()
+    return Shaped(shaper, moved, moved_test, by, notes, rows)
 
 
 def at_boundary(found: Material, z: Tensor, pairs: Tensor) -> Tensor:

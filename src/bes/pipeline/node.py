@@ -17,11 +17,11 @@ from bes.pipeline.results import (
     ArmResult,
     SeedResult,
     clock,
-    first_boundary,
     fit_quietly,
     make_shaper,
     peak_mib,
     prepare,
+    shaped_rows,
 )
 from bes.tasks.node import NodeTask, check_labels
 
@@ -56,7 +56,7 @@ def run_nodes(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
         labels = torch.full((graph.n_nodes,), -1, device=z.device)
         labels[split.train] = split.train_labels
         notes = fit_quietly(shaper, z, labels, graph.edge_index)
-        z_hat = shaper.transform(z, graph.edge_index)
+        z_hat, rows = shaped_rows(shaper, z, graph.edge_index)
 
     task = NodeTask(split, z)
     arms = []
@@ -73,7 +73,6 @@ def run_nodes(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
         selected = {"encoders": [log.best_epoch for log in phi.logs_], "decoder": decoder.log_.best_epoch}
         arms.append(ArmResult(arm, metrics, predictions, spent, selected=selected, peak_mib=peak_mib()))
     arms[-1].shaped_by(shaper, notes)
-    rows = {"before": z.cpu().numpy(), "after": z_hat.cpu().numpy(), "boundary": first_boundary(shaper)}
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_)
 
 

@@ -54,8 +54,10 @@ class SeedResult:
 
     Attributes:
         split: The arrays of the split's file, and its `name`; not the split itself, which holds the graph.
-        rows: `before`, `after`, the first layer's `boundary` (indices of rows); for pairs also the `label` that the
-            shaper was given for each row and, where rows are pairs, which `pair` each is.
+        rows: `before` and `after` `[R, D]`, `between` `[layers - 1, R, D]` (after each layer but the last), the first
+            layer's `boundary` (indices of rows), `boundaries` (bool) and `shift_scores` (NaN where there is none), both
+            `[layers looked at, R]`; for pairs also the `label` that the shaper was given for each row and, where rows
+            are pairs, which `pair` each is.
     """
 
     seed: int
@@ -99,9 +101,23 @@ def fit_quietly(shaper: BoundaryShaper, z: Tensor, labels: Tensor, edge_index: T
     return [str(warning.message) for warning in caught]
 
 
-def first_boundary(shaper: BoundaryShaper) -> np.ndarray:
-    """The boundary rows of the first layer."""
-    return shaper.boundary_[0] if shaper.boundary_ else np.empty(0, dtype=np.int64)
+def shaped_rows(shaper: BoundaryShaper, z: Tensor, edge_index: Tensor | None) -> tuple[Tensor, dict[str, np.ndarray]]:
+    """The shaped embeddings, and what a run keeps of them (see :class:`SeedResult`)."""
+    stages = shaper.stages(z, edge_index)
+    between = torch.stack(stages[1:-1]) if len(stages) > 2 else z.new_empty(0, *z.shape)
+    looked, n = len(shaper.boundary_), z.shape[0]
+    at = np.zeros((looked, n), dtype=bool)
+    for layer, nodes in enumerate(shaper.boundary_):
+        at[layer, nodes] = True
+    rows = {
+        "before": z.cpu().numpy(),
+        "after": stages[-1].cpu().numpy(),
+        "between": between.cpu().numpy(),
+        "boundary": shaper.boundary_[0] if looked else np.empty(0, dtype=np.int64),
+        "boundaries": at,
+        "shift_scores": np.array(shaper.shift_scores_, dtype=np.float32).reshape(looked, n),
+    }
+    return stages[-1], rows
 
 
 @contextmanager

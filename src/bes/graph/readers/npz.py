@@ -8,6 +8,7 @@
 | `*_mask` | booleans `[N]` or `[N, K]` |
 | `edge_label` | integer class of each column of `edge_index`, -1 where unknown |
 | `val_edges`, `test_edges`, `val_negatives`, `test_negatives` | `(2, n)` node pairs: the source's own link split |
+| `names` | UTF-8 bytes of the JSON of `bes.graph.names.Names`: ids, class names, how features were made |
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from bes.errors import InputError
 from bes.graph.arrays import Array, load_arrays, save_arrays, to_sparse, to_tensor
 from bes.graph.edges import PAIRS
 from bes.graph.graph import Graph
+from bes.graph.names import Names
 from bes.graph.readers.heterophilous import from_heterophilous
 from bes.graph.sparse import Features, Sparse
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
-_OTHERS = ("edge_index", "y", "edge_label", *PAIRS)
+_OTHERS = ("edge_index", "y", "edge_label", "names", *PAIRS)
 
 
 def read_npz(path: str | Path, name: str | None = None) -> Graph:
@@ -47,7 +49,16 @@ def read_npz(path: str | Path, name: str | None = None) -> Graph:
     edges = to_tensor(arrays["edge_index"], f"edges in {path}")
     label = to_tensor(arrays["edge_label"], f"edge labels in {path}") if "edge_label" in arrays else None
     pairs = {key: to_tensor(arrays[key], f"pairs '{key}' in {path}") for key in PAIRS if key in arrays}
-    return Graph(_features(arrays, path), edges, y, name, masks, label, pairs)
+    return Graph(_features(arrays, path), edges, y, name, masks, label, pairs, _names(arrays, path))
+
+
+def _names(arrays: dict[str, Array], path: Path) -> Names | None:
+    if "names" not in arrays:
+        return None
+    try:
+        return Names.from_json(arrays["names"].tobytes().decode())
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"The array 'names' in {path} cannot be read: remove it, or write the file again.") from error
 
 
 def _features(arrays: dict[str, Array], path: Path) -> Features:
@@ -107,6 +118,8 @@ def write_npz(graph: Graph, path: str | Path) -> None:
     else:
         arrays["x"] = graph.x.cpu().numpy()
     arrays |= {key: mask.cpu().numpy() for key, mask in graph.masks.items()}
+    if graph.names is not None:
+        arrays["names"] = np.frombuffer(graph.names.to_json().encode(), dtype=np.uint8)
     save_arrays(Path(path), arrays)
 
 
