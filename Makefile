@@ -6,7 +6,7 @@ STAMP := .venv/.current
 # Threads that wait by spinning bring a shared machine to a halt.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: setup demo test lint clean first-look links picture
+.PHONY: setup demo test lint clean docs first-look links picture screenshots
 
 setup: $(STAMP)
 
@@ -39,5 +39,13 @@ links: setup
 picture: demo
 	$(BIN)/python scripts/picture.py
 
+# The README's pictures of report and explorer (needs Chromium).
+screenshots: demo
+	$(BIN)/python scripts/screenshots.py
+
+# The guide, as a site under site/.
+docs: setup
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf .venv runs dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv runs dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.files import whole_file
@@ -107,6 +108,32 @@ def test_embeddings_and_history_are_kept(finished: RunDirectory) -> None:
     assert len(history) == shaped["steps"]["tried"]
 
 
+def test_models_are_kept_and_say_what_was_recorded(finished: RunDirectory, small_graph: Graph) -> None:
+    assert sorted(path.name for path in (finished.path / "models").iterdir()) == ["0.safetensors", "1.safetensors"]
+    for record in finished.records:
+        model = NodeModel.load(finished.path / "models" / f"{record['seed']}.safetensors")
+        assert (model.seed, model.config) == (record["seed"], finished.config)
+        with np.load(finished.path / "predictions" / f"{record['seed']}-{record['arm']}.npz") as file:
+            assert np.array_equal(model.predict_proba(small_graph, record["arm"]).numpy(), file["prob"])
+
+
+def test_a_model_that_cannot_be_written_leaves_no_record(tmp_path: Path, small_graph: Graph, quick: Quick) -> None:
+    directory = RunDirectory(tmp_path / "run", quick(), "hash")
+    (directory.path / "models").write_text("in the way")
+    with pytest.raises(InputError, match=r"models.* cannot be written"):
+        directory.add(run_seed(quick(), small_graph, 0))
+    assert directory.records == []
+    assert not (directory.path / "records.jsonl").exists()
+
+
+def test_pairs_keep_no_model(tmp_path: Path, small_graph: Graph, quick: Quick) -> None:
+    config = quick(task="link", rivals=(), decoder={"kind": "dot"})
+    directory = RunDirectory(tmp_path / "run", config, "hash")
+    directory.add(run_seed(config, small_graph, 0))
+    assert [r["arm"] for r in directory.records] == ["control", "bes"]
+    assert not (directory.path / "models").exists()
+
+
 def test_nothing_but_the_contract_lies_there(finished: RunDirectory) -> None:
     assert {path.split("/")[0] for path in contents(finished.path)} <= {
         "records.jsonl",
@@ -115,6 +142,9 @@ def test_nothing_but_the_contract_lies_there(finished: RunDirectory) -> None:
         "splits",
         "embeddings",
         "history",
+        "models",
+        "graph.npz",
+        "predictions.csv",
         "report.html",
     }
     assert not [path for path in finished.path.rglob("*") if path.name.startswith(".")]

@@ -49,7 +49,11 @@ def arrays(path: Path, folder: str) -> dict[str, dict[str, np.ndarray]]:
 
 def same_arrays(one: Path, two: Path, folder: str) -> bool:
     a, b = arrays(one, folder), arrays(two, folder)
-    return a.keys() == b.keys() and all(np.array_equal(a[f][key], b[f][key]) for f in a for key in a[f])
+    return a.keys() == b.keys() and all(_same(a[f][key], b[f][key]) for f in a for key in a[f])
+
+
+def _same(one: np.ndarray, two: np.ndarray) -> bool:
+    return np.array_equal(one, two, equal_nan=one.dtype.kind == "f")
 
 
 @pytest.fixture
@@ -57,7 +61,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The seeds that are really computed."""
     seen: list[int] = []
 
-    def watched(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
+    def watched(config: RunConfig, graph: Graph, seed: int, watchers: Any = ()) -> SeedResult:
         seen.append(seed)
         return run_seed(config, graph, seed)
 
@@ -122,7 +126,7 @@ def test_an_arm_whose_line_was_cut_is_run_again_alone(
 def test_a_seed_that_fails_leaves_the_finished_ones(
     tmp_path: Path, small_graph: Graph, quick: Quick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
+    def failing(config: RunConfig, graph: Graph, seed: int, watchers: Any = ()) -> SeedResult:
         if seed == 1:
             raise KeyboardInterrupt
         return run_seed(config, graph, seed)

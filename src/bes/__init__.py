@@ -4,10 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bes import callbacks, nn
     from bes.core.shaper import BoundaryShaper
     from bes.errors import InputError
     from bes.graph.catalog import load
-    from bes.graph.custom import from_csv
+    from bes.graph.custom import from_csv, from_embeddings, from_networkx, from_pandas, from_pyg, from_scipy
     from bes.graph.edge_splits import EdgeSplit, split_edges
     from bes.graph.graph import Graph
     from bes.graph.links import LinkSplit, make_link_split, split_links
@@ -29,11 +30,18 @@ __all__ = [
     "NodeSplit",
     "PairDecoder",
     "PairEncoders",
+    "callbacks",
     "evaluate",
     "from_csv",
+    "from_embeddings",
+    "from_networkx",
+    "from_pandas",
+    "from_pyg",
+    "from_scipy",
     "load",
     "make_link_split",
     "make_split",
+    "nn",
     "split_edges",
     "split_links",
     "split_nodes",
@@ -53,6 +61,11 @@ _HOMES = {
     "PairEncoders": "bes.models.pair_encoders",
     "evaluate": "bes.tasks.node",
     "from_csv": "bes.graph.custom",
+    "from_embeddings": "bes.graph.custom",
+    "from_networkx": "bes.graph.custom",
+    "from_pandas": "bes.graph.custom",
+    "from_pyg": "bes.graph.custom",
+    "from_scipy": "bes.graph.custom",
     "load": "bes.graph.catalog",
     "make_link_split": "bes.graph.links",
     "make_split": "bes.graph.splits",
@@ -62,7 +75,13 @@ _HOMES = {
 }
 
 
+#: Modules with names of their own.
+_ROOMS = ("callbacks", "nn")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"bes.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'bes' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,85 +1,149 @@
-"""What the commands print."""
+"""What the commands print, as tables for people and as JSON for programs."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from bes import runs
+from bes import progress
+from bes.config import RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.graph.catalog import Verified, available, data_root
 from bes.graph.datasets import DatasetInfo
-from bes.graph.graph import Graph
-from bes.records import RunDirectory, versions
+from bes.records import versions
 from bes.report import tables
+from bes.stored import StoredRun
 from bes.summary import verdict
 
 out = Console(highlight=False)
+Item = TypeVar("Item")
+
+#: Where the predictions are, and by which arm.
+Predicted = tuple[Path, str] | None
 
 
-@contextmanager
-def seeds_bar(total: int, *, show: bool) -> Iterator[runs.Progress | None]:
-    """A bar over the seeds; silent when quiet or not at a terminal."""
-    if not (show and out.is_terminal):
-        yield None
-        return
-    columns = (TextColumn("seeds"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=out) as bar:
-        task = bar.add_task("seeds", total=total)
-        yield lambda done, _: bar.update(task, completed=done)
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def print_run(directory: RunDirectory, graph: Graph, report: Path) -> None:
-    """The paired table, the verdict and where the report is."""
-    config = directory.config
+def track(items: list[Item], what: str, *, show: bool) -> Iterable[Item]:
+    return progress.track(items, what, out, show=show)
+
+
+def seeds_bar(config: RunConfig, total: int, *, show: bool) -> progress.SeedsBar:
+    """A bar over a run's seeds; silent when quiet or not at a terminal."""
+    training = len(config.encoders.names) * config.encoders.epochs + 2 * config.decoder.epochs
+    return progress.SeedsBar(total, training + config.shaper.n_layers * config.shaper.n_iter, out, show=show)
+
+
+def print_run(run: StoredRun, report: Path, predicted: Predicted) -> None:
+    """The paired table, the verdict, and where report and predictions are."""
+    config, records = run.config, run.records
     peek = "  [red]selected on TEST (test-peek)[/red]" if config.selection == "test-peek" else ""
-    seeds = len({record["seed"] for record in directory.records})
     way = f"{' + '.join(config.encoders.names)} → {config.decoder.kind}"
-    counted = f"{seeds} seed{'s' if seeds != 1 else ''}"
-    task = "" if config.task == "node" else f"{config.task}, boundary {directory.records[0]['boundary_mode']}, "
-    title = f"{graph.name}: {task}{way}, preset {config.preset}, split {config.split}, {counted}"
-    shown = Table(
-        title=escape(title) + peek, caption="percent, mean ± standard error; the difference is paired by split"
-    )
-    for name in ("part", "metric", "control", "bes", "bes - control"):
-        shown.add_column(name, justify="left" if name in ("part", "metric") else "right")
-    for row in tables.paired(directory.records, tables.SHORT):
-        shown.add_row(*row.values())
-    out.print(shown)
-    every = tables.arms(directory.records, tables.SHORT)
+    counted = f"{len(run.seeds)} seed{'s' if len(run.seeds) != 1 else ''}"
+    task = "" if config.task == "node" else f"{config.task}, boundary {records[0]['boundary_mode']}, "
+    title = f"{run.name}: {task}{way}, preset {config.preset}, split {config.split}, {counted}"
+    caption = "percent, mean ± standard error; the difference is paired by split"
+    _print_rows(tables.paired(records, tables.SHORT), escape(title) + peek, caption, {"difference": "bes - control"})
+    every = tables.arms(records, tables.SHORT)
     if len(every) > 2:
-        beside = Table(title="every arm on the test part", caption="percent, mean ± standard error")
-        for name in every[0]:
-            beside.add_column(name, justify="left" if name == "arm" else "right")
-        for row in every:
-            beside.add_row(*row.values())
-        out.print(beside)
-    out.print(verdict(directory.records), markup=False)
-    for note in dict.fromkeys(note for record in directory.records for note in record["notes"]):
-        out.print(note, style="yellow", markup=False)
+        _print_rows(every, "every arm on the test part", "percent, mean ± standard error")
+    out.print(verdict(records), markup=False)
+    _print_notes(_notes(run))
+    if predicted is not None:
+        out.print(f"Predictions: {predicted[0]} ({predicted[1]})", markup=False, soft_wrap=True)
     out.print(f"Report: {report}", markup=False, soft_wrap=True)
 
 
-def print_shaping(shaper: BoundaryShaper, notes: list[str], path: Path) -> None:
-    """What the plug-in saw and did, a line a layer, and what it had to remark."""
-    for layer, (region, nodes) in enumerate(zip(shaper.region_sizes_, shaper.boundary_, strict=True), start=1):
-        rows = [row for row in shaper.history_ if row["layer"] == layer]
-        kept = sum(row["accepted"] for row in rows)
-        loss = f", loss {rows[0]['loss']:.4g} to {rows[-1]['loss_after']:.4g}" if rows else ""
-        seen = f"{region} nodes in the region, {len(nodes)} boundary nodes"
-        out.print(f"Layer {layer}: {seen}, {kept} of {len(rows)} steps kept{loss}")
+def run_as_json(run: StoredRun, report: Path, predicted: Predicted) -> dict[str, Any]:
+    """What `print_run` prints."""
+    return {
+        "dataset": run.config.dataset,
+        "task": run.config.task,
+        "split": run.config.split,
+        "preset": run.config.preset,
+        "selection": run.config.selection,
+        "seeds": run.seeds,
+        "paired": tables.paired(run.records),
+        "arms": tables.arms(run.records),
+        "verdict": verdict(run.records),
+        "notes": _notes(run),
+        "out": str(run.path),
+        "report": str(report),
+        "predictions": str(predicted[0]) if predicted else None,
+    }
+
+
+def _notes(run: StoredRun) -> list[str]:
+    """What is to be said of the input, then of the seeds, each once."""
+    own = run.graph.names.notes if run.graph.names else ()
+    return list(dict.fromkeys([*own, *(note for record in run.records for note in record["notes"])]))
+
+
+def _print_rows(rows: list[dict[str, str]], title: str, caption: str, titles: dict[str, str] | None = None) -> None:
+    shown = Table(title=title, caption=caption)
+    for name in rows[0]:
+        shown.add_column(
+            (titles or {}).get(name, name), justify="left" if name in ("part", "metric", "arm") else "right"
+        )
+    for row in rows:
+        shown.add_row(*row.values())
+    out.print(shown)
+
+
+def _print_notes(notes: list[str]) -> None:
     for note in notes:
         out.print(note, style="yellow", markup=False)
+
+
+def print_predicted(count: int, notes: list[str], path: Path) -> None:
+    _print_notes(notes)
+    nodes = "1 new node" if count == 1 else f"{count:,} new nodes"
+    out.print(f"Predicted {nodes}: {path}", markup=False, soft_wrap=True)
+
+
+def print_report(path: Path, runs: int) -> None:
+    out.print(f"Report of {runs} run{'s' if runs != 1 else ''}: {path}", markup=False, soft_wrap=True)
+
+
+def layers(shaper: BoundaryShaper) -> list[dict[str, Any]]:
+    """What the plug-in saw and did, a row a layer."""
+    rows = []
+    for layer, (region, nodes) in enumerate(zip(shaper.region_sizes_, shaper.boundary_, strict=True), start=1):
+        steps = [row for row in shaper.history_ if row["layer"] == layer]
+        losses = {"loss": steps[0]["loss"], "loss_after": steps[-1]["loss_after"]} if steps else {}
+        kept = sum(row["accepted"] for row in steps)
+        rows.append(
+            {"layer": layer, "region": region, "boundary": len(nodes), "steps": len(steps), "kept": kept, **losses}
+        )
+    return rows
+
+
+def print_shaping(shaper: BoundaryShaper, notes: list[str], path: Path) -> None:
+    """A line a layer, and what there is to remark."""
+    for row in layers(shaper):
+        loss = f", loss {row['loss']:.4g} to {row['loss_after']:.4g}" if "loss" in row else ""
+        seen = f"{row['region']} nodes in the region, {row['boundary']} boundary nodes"
+        out.print(f"Layer {row['layer']}: {seen}, {row['kept']} of {row['steps']} steps kept{loss}")
+    _print_notes(notes)
     out.print(f"Shaped embeddings: {path}", markup=False, soft_wrap=True)
+
+
+def catalog_as_json(rows: list[tuple[DatasetInfo, str]]) -> list[dict[str, Any]]:
+    keys = ("name", "title", "nodes", "edges", "features", "classes", "split", "paper")
+    return [{**{key: getattr(info, key) for key in keys}, "here": where or None} for info, where in rows]
 
 
 def print_catalog(rows: list[tuple[DatasetInfo, str]]) -> None:
@@ -102,18 +166,22 @@ def print_verified(found: Verified) -> None:
     )
 
 
-def print_doctor() -> None:
+def installation() -> dict[str, Any]:
     """Versions, devices, threads and data sets of this installation."""
-    shown = Table(show_header=False)
-    for name, value in versions().items():
-        shown.add_row(name, value or "not a checkout")
-    shown.add_row("system", platform.platform())
-    shown.add_row("cores", str(os.cpu_count()))
-    shown.add_row("torch threads", str(torch.get_num_threads()))
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none (only the CPU is tested)"
-    shown.add_row("GPU", gpu)
     rows = available()
-    shown.add_row(
-        "data sets", f"{sum(bool(where) for _, where in rows)} of {len(rows)} here, root {escape(str(data_root()))}"
-    )
+    return {
+        **versions(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "torch threads": torch.get_num_threads(),
+        "GPU": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "data sets": f"{sum(bool(where) for _, where in rows)} of {len(rows)} here, root {data_root()}",
+    }
+
+
+def print_installation(found: dict[str, Any]) -> None:
+    missing = {"commit": "not a checkout", "GPU": "none (only the CPU is tested)"}
+    shown = Table(show_header=False)
+    for name, value in found.items():
+        shown.add_row(name, escape(str(missing.get(name) if value is None else value)))
     out.print(shown)

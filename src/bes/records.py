@@ -1,4 +1,4 @@
-"""What a run leaves behind: `records.jsonl`, predictions, splits. Nothing is ever half-written."""
+"""What a run leaves behind: `records.jsonl`, predictions, splits, models. Nothing is ever half-written."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from bes.pipeline.results import SeedResult
 
 #: The file of a run's graph.
 GRAPH = "graph.npz"
+
+#: The folder of trained models.
+MODELS = "models"
 
 
 def data_hash(graph: Graph) -> str:
@@ -111,6 +114,8 @@ class RunDirectory:
             save_npz(temporary, result.rows)
         with whole_file(self.path / "history" / f"{seed}.json") as temporary:
             temporary.write_text(json.dumps(result.history), encoding="utf-8")
+        if result.model is not None:
+            result.model.save(self.path / MODELS / f"{seed}.safetensors")
         done = {(record["seed"], record["arm"]) for record in self.records}
         for arm in result.arms:
             if (seed, arm.arm) in done:

@@ -16,6 +16,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.pipeline import arms_of, check, run_seed
 from bes.pipeline.results import SeedResult
+from bes.progress import Watch
 from bes.records import RunDirectory, data_hash
 
 #: Called with (seeds done, seeds asked for) as each seed ends.
@@ -30,10 +31,21 @@ def run(
     *,
     jobs: int = 1,
     progress: Progress | None = None,
+    watch: Watch | None = None,
+    log: str | None = None,
 ) -> RunDirectory:
-    """Run every seed that `out` does not hold yet, all arms each, and record it as it ends."""
+    """Run every seed that `out` does not hold yet, all arms each, and record it as it ends.
+
+    Args:
+        watch: Told of each stage and its steps, where the seeds run in this process.
+        log: `csv`, `tensorboard` or `mlflow`: every epoch and iteration is logged under `out/logs/SEED`.
+    """
     if jobs < 1:
         raise InputError(f"--jobs {jobs} leaves nobody to work: use 1 or more.")
+    if log is not None:
+        from bes.callbacks import check_log
+
+        check_log(log)
     check(config, graph, seeds)
     directory = RunDirectory(Path(out), config, data_hash(graph))
     directory.keep(graph)
@@ -51,13 +63,13 @@ def run(
 
     if jobs == 1 or len(missing) < 2:
         for seed in missing:
-            keep(run_seed(config, graph, seed))
+            keep(_run_one(config, graph, seed, directory.path, log, watch))
         return directory
     jobs = min(jobs, len(missing))
     threads = max(1, (os.cpu_count() or 1) // jobs)
     context = get_context("spawn")  # forked torch threads hang
     with ProcessPoolExecutor(jobs, context, initializer=_start_worker, initargs=(threads,)) as pool:
-        futures = [pool.submit(run_seed, config, graph, seed) for seed in missing]
+        futures = [pool.submit(_run_one, config, graph, seed, directory.path, log) for seed in missing]
         try:
             for future in as_completed(futures):
                 keep(future.result())
@@ -65,6 +77,18 @@ def run(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return directory
+
+
+def _run_one(
+    config: RunConfig, graph: Graph, seed: int, out: Path, log: str | None, watch: Watch | None = None
+) -> SeedResult:
+    watchers = [] if watch is None else [watch]
+    if log is None:
+        return run_seed(config, graph, seed, watchers)
+    from bes.callbacks import make_log
+
+    with make_log(log, out / "logs" / str(seed)) as kept:
+        return run_seed(config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)])
 
 
 def _start_worker(threads: int) -> None:

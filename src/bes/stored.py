@@ -7,13 +7,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.arrays import Array, load_arrays
 from bes.graph.graph import Graph
 from bes.graph.readers import read_npz
-from bes.records import GRAPH
+from bes.records import GRAPH, MODELS
 from bes.settings import validate
+
+#: What every record has, and StoredRun relies on.
+_KEYS = {"seed": int, "arm": str, "task": str, "metrics": dict}
 
 
 class StoredRun:
@@ -32,12 +38,10 @@ class StoredRun:
         if not (self.path / "records.jsonl").is_file():
             raise InputError(f"The folder {self.path} holds no run: give one that `bes run` left in its --out.")
         found = self._json("config.json")
-        self.config = validate(RunConfig, found["config"] if isinstance(found, dict) and "config" in found else {})
-        lines = self._text("records.jsonl").splitlines()
-        try:
-            records: list[dict[str, Any]] = [json.loads(line) for line in lines]
-        except ValueError:
-            raise self._damaged("records.jsonl") from None
+        if not isinstance(found, dict) or not isinstance(found.get("config"), dict):
+            raise self._damaged("config.json")
+        self.config = self._config(found["config"])
+        records = self._records()
         if not records:
             raise InputError(f"The run in {self.path} has no finished seed yet: let `bes run` end first.")
         self.records = sorted(records, key=lambda record: record["seed"])
@@ -59,20 +63,65 @@ class StoredRun:
     def seeds(self) -> list[int]:
         return list(dict.fromkeys(record["seed"] for record in self.records))
 
+    def seeds_of(self, arm: str) -> list[int]:
+        """The seeds in which `arm` was run to its end."""
+        seeds = [record["seed"] for record in self.records if record["arm"] == arm]
+        if not seeds:
+            known = " or ".join(dict.fromkeys(record["arm"] for record in self.records))
+            raise InputError(f"The run in {self.path} has no arm '{arm}': use {known}.")
+        return seeds
+
     def rows(self, seed: int) -> dict[str, Array]:
         """What was shaped, before and after: see `SeedResult.rows`."""
-        return load_arrays(self.path / "embeddings" / f"{seed}.npz")
+        return self._arrays(f"embeddings/{seed}.npz")
 
     def split(self, seed: int) -> dict[str, Array]:
-        return load_arrays(self.path / "splits" / f"{seed}.npz")
+        return self._arrays(f"splits/{seed}.npz")
 
     def predictions(self, seed: int, arm: str) -> dict[str, Array]:
-        return load_arrays(self.path / "predictions" / f"{seed}-{arm}.npz")
+        return self._arrays(f"predictions/{seed}-{arm}.npz")
 
     def history(self, seed: int) -> list[dict[str, Any]]:
         """The shaper's rows, one an iteration."""
         history: list[dict[str, Any]] = self._json(f"history/{seed}.json")
         return history
+
+    def model(self, seed: int, device: str | torch.device = "auto") -> NodeModel:
+        """What was trained in a seed; tasks on pairs keep no models."""
+        path = self.path / MODELS / f"{seed}.safetensors"
+        if not path.is_file():
+            raise InputError(
+                f"The run in {self.path} was left without the model of seed {seed} ({MODELS}/{path.name}): "
+                "run it again, into another folder."
+            )
+        return NodeModel.load(path, device)
+
+    def _config(self, found: dict[str, Any]) -> RunConfig:
+        try:
+            return validate(RunConfig, found)
+        except InputError as error:
+            reason = str(error).rstrip(".?")
+            raise InputError(
+                f"The file {self.path / 'config.json'} is damaged, or of another version of bes-graph ({reason}): "
+                "run it again."
+            ) from None
+
+    def _records(self) -> list[dict[str, Any]]:
+        """The whole lines: what is after the last line's end was cut short by a kill, or is being written."""
+        lines = self._text("records.jsonl").split("\n")[:-1]
+        try:
+            records = [json.loads(line) for line in lines]
+        except ValueError:
+            raise self._damaged("records.jsonl") from None
+        for record in records:
+            if not isinstance(record, dict) or any(not isinstance(record.get(k), t) for k, t in _KEYS.items()):
+                raise self._damaged("records.jsonl")
+        return records
+
+    def _arrays(self, name: str) -> dict[str, Array]:
+        if not (self.path / name).is_file():
+            raise self._damaged(name)
+        return load_arrays(self.path / name)
 
     def _text(self, name: str) -> str:
         try:

@@ -4,12 +4,16 @@ import csv
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bes.graph.custom import from_csv
+from bes.graph.custom import from_csv, from_pandas
+from bes.graph.encoding import MISSING
+from bes.graph.readers import read_npz, write_npz
 from bes.graph.sparse import Sparse
 
 NODES = "person,age,city,team\nann,31,Rome,red\nbob,4.5,Oslo,\ncai,-1e2,Rome,blue\n"
@@ -28,32 +32,78 @@ def files(tmp_path):
     return write
 
 
-def test_numbers_categories_classes_and_edge_classes(files):
+def test_features_classes_edge_classes_and_names(files):
     graph = from_csv(*files(), label="team", edge_label="kind")
     assert (graph.name, graph.n_nodes, graph.n_classes, graph.n_edge_classes) == ("people", 3, 2, 1)
-    assert graph.x.tolist() == [[31, 0, 1], [4.5, 1, 0], [-100, 0, 1]]  # age, Oslo, Rome
-    assert graph.y.tolist() == [1, -1, 0]  # blue, red
+    age = np.array([31, 4.5, -100])
+    assert torch.allclose(graph.x[:, 0].double(), torch.from_numpy((age - age.mean()) / age.std()))
+    assert graph.x[:, 1:].tolist() == [[0, 1], [1, 0], [0, 1]]  # Oslo, Rome
+    assert graph.y.tolist() == [1, -1, 0]
     assert graph.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert graph.edge_label.tolist() == [0, 0, -1, -1]
+    assert graph.ids == ("ann", "bob", "cai")
+    assert graph.class_names == ("blue", "red")
+    names = graph.names
+    assert (names.id_column, names.label_column, names.edge_classes) == ("person", "team", ("work",))
+    assert [column.name for column in names.columns] == ["age", "city"]
+    assert [note.split(" of ")[0] for note in names.notes] == ["Column 'kind'"], "one class alone is told"
 
 
 def test_columns_by_name(files):
     nodes, edges = "age,person\n3,ann\n5,bob\n", "since,b,a\n1,bob,ann\n"
     graph = from_csv(*files(nodes, edges), id="person", source="a", target="b", name="x")
-    assert (graph.name, graph.x.tolist(), graph.n_edges, graph.edge_label) == ("x", [[3], [5]], 1, None)
-    assert graph.y.tolist() == [-1, -1]
+    assert (graph.name, graph.x.tolist(), graph.n_edges, graph.edge_label) == ("x", [[-1], [1]], 1, None)
+    assert (graph.y.tolist(), graph.names.id_column) == ([-1, -1], "person")
 
 
-def test_ids_alone_and_no_edges(files):
-    graph = from_csv(*files("id\nb\na\n\n", "a,b\n"))
+@pytest.mark.parametrize("nodes", ["id\nb\na\n\n", "id,empty\nb,\na,\n", "id,again\nb,b\na,a\n"])
+def test_ids_alone_and_no_edges(files, nodes):
+    graph = from_csv(*files(nodes, "s,t\n"))
     assert isinstance(graph.x, Sparse)
     assert graph.x.to_dense().tolist() == [[1, 0], [0, 1]]
-    assert graph.n_edges == 0
+    assert (graph.n_edges, graph.names.columns) == (0, ())
+    assert "told apart by their id alone, so that new nodes cannot be predicted later" in graph.names.notes[-1]
+
+
+def test_missing_values_and_columns_that_say_nothing_are_noted(files):
+    rows = "".join(f"p{i},{'' if i == 3 else i},Name {i}\n" for i in range(30))
+    graph = from_csv(*files("id,age,name\n" + rows, "s,t\np0,p1\n"))
+    age, name = graph.names.notes
+    assert "Column 'age'" in age
+    assert "lacks 1 of 30 values" in age
+    assert "Column 'name'" in name
+    assert "left out" in name
+    assert graph.x.shape == (30, 2)
+    assert graph.x[3].tolist() == [0, 1]
 
 
 def test_integer_classes_are_ordered_as_numbers(files):
     assert from_csv(*files("id,y\na,10\nb,9\nc,-2\n", "s,t\n"), label="y").y.tolist() == [2, 1, 0]
     assert from_csv(*files("id,y\na,10\nb,9\nc,x\n", "s,t\n"), label="y").y.tolist() == [0, 1, 2]
+    long = from_csv(*files(f"id,y\na,{'9' * 5000}\nb,9\n", "s,t\n"), label="y")
+    assert long.y.tolist() == [1, 0], "a number too long to be read is text"
+
+
+@pytest.mark.parametrize(
+    ("cells", "y", "note"),
+    [
+        ("1,NA,0", [1, -1, 0], "'NA' among its numbers: such a class is taken as unknown"),
+        ("a,NA,b", [1, 0, 2], "a class called 'NA': leave the cell empty"),
+        ("a, a,b ", [0, 0, 1], None),
+        ("a,,", [0, -1, -1], "one class alone, 'a': what a class is can be learned from two"),
+        (",,", [-1, -1, -1], "no class at all"),
+    ],
+)
+def test_doubtful_classes(files, cells, y, note):
+    rows = "".join(f"n{i},{i % 2},{cell}\n" for i, cell in enumerate(cells.split(",")))
+    graph = from_csv(*files("id,f,y\n" + rows, "s,t\n"), label="y")
+    assert graph.y.tolist() == y
+    assert [note in said for said in graph.names.notes] == ([True] if note else [])
+
+
+def test_a_number_taken_for_a_class_is_noted(files):
+    rows = "".join(f"n{i},{i % 2},{i / 7}\n" for i in range(30))
+    assert "30 classes for 30 rows" in from_csv(*files("id,f,y\n" + rows, "s,t\n"), label="y").names.notes[0]
 
 
 def test_wide_categories_are_kept_sparse(files):
@@ -63,23 +113,42 @@ def test_wide_categories_are_kept_sparse(files):
     assert torch.equal(graph.x.to_dense(), torch.eye(20))
 
 
-def test_what_only_looks_like_a_number_is_text(files):
-    for words in (("1_0", "2_0"), ("na", "none"), ("nan", "x"), ("12", "A3"), ("1e99", "?x")):
-        nodes = "id,f\n" + "".join(f"{i},{word}\n" for i, word in enumerate(words))
-        assert from_csv(*files(nodes, "s,t\n")).x.sum(0).tolist() == [1, 1]
+def test_a_split_in_words_becomes_masks(files):
+    cells = ["train", "Val", " valid", "validation ", "TEST", "", "test"]
+    rows = "".join(f"n{i},{i % 2},{cell}\n" for i, cell in enumerate(cells))
+    graph = from_csv(*files("id,f,part\n" + rows, "s,t\n"), split="part")
+    found = {key: mask.nonzero().flatten().tolist() for key, mask in graph.masks.items()}
+    assert found == {"train_mask": [0], "val_mask": [1, 2, 3], "test_mask": [4, 6]}
+    assert graph.n_features == 1
+
+
+def test_loops_and_repeats_are_dropped_and_counted(files):
+    graph = from_csv(*files(NODES, EDGES + "ann,ann,,\nbob,ann,,\nann,bob,,\n"))
+    assert graph.n_edges == 2
+    note = graph.names.notes[-1]
+    assert "Of 5 edges in" in note
+    assert "1 from a node to itself and 2 between two nodes that another joins" in note
 
 
 def test_the_mark_and_line_ends_of_spreadsheets_are_read(files):
     marked = "\ufeff" + NODES.replace("\n", "\r\n")
     graph, plain = (from_csv(*files(text), id="person", label="team") for text in (marked, NODES))
     assert graph.content_hash == plain.content_hash
+    semicolons = from_csv(*files(NODES.replace(",", ";"), EDGES.replace(",", ";")), label="team")
+    assert semicolons.content_hash == plain.content_hash
+    assert ["semicolons" in note for note in semicolons.names.notes] == [True, True]
+
+
+def test_names_come_back_from_the_file_of_the_graph(files, tmp_path):
+    graph = from_csv(*files(), label="team", edge_label="kind")
+    write_npz(graph, tmp_path / "graph.npz")
+    assert read_npz(tmp_path / "graph.npz").names == graph.names
 
 
 @pytest.mark.parametrize(
     ("nodes", "edges", "words"),
     [
         ("", EDGES, ("people.csv", "empty")),
-        ("\n\n", EDGES, ("people.csv", "empty")),
         (NODES, "", ("links.csv", "empty")),
         ("person,age,city,team\n", EDGES, ("people.csv", "no rows")),
         (NODES, "from\nann\n", ("links.csv", "one column")),
@@ -88,23 +157,61 @@ def test_the_mark_and_line_ends_of_spreadsheets_are_read(files):
         (NODES + "dan,1,Rome\n", EDGES, ("people.csv", "Line 5", "3 cells", "4 columns")),
         (NODES, EDGES + "ann,cai,work,1,2\n", ("links.csv", "Line 4", "5 cells", "4 columns")),
         (NODES, EDGES + "\nann,dan,work,1\n", ("links.csv", "line 5", "'to'", "'dan'", "not in", "people.csv")),
-        (NODES, EDGES + ",ann,work,1\n", ("links.csv", "line 4", "'from'", "''")),
-        (NODES + '"a\nb",,Rome,red\n"c",1,Rome,red\n', EDGES, ("people.csv", "line 5", "'age'", "missing")),
-        (NODES + "dan,1, ,red\n", EDGES, ("people.csv", "line 5", "'city'", "missing")),
-        (NODES + "dan,N/A,Rome,red\n", EDGES, ("people.csv", "line 5", "'age'", "missing")),
-        (NODES + "dan,nan,Rome,red\n", EDGES, ("people.csv", "line 5", "'age'", "'nan'", "finite")),
+        (NODES, EDGES + ",ann,work,1\n", ("links.csv", "line 4", "'from'", "no node id")),
+        (NODES, EDGES + "ann, bob,work,1\n", ("links.csv", "line 4", "' bob'", "'bob'", "white space")),
+        (NODES, EDGES + "ann,Bob,work,1\n", ("links.csv", "line 4", "did you mean 'bob'?")),
+        (NODES + "anna-maria,1,Rome,red\n", EDGES + "ann,ana-maria,,\n", ("did you mean 'anna-maria'?",)),
         (NODES + "dan,-1e39,Rome,red\n", EDGES, ("people.csv", "line 5", "'age'", "'-1e39'", "finite")),
         (NODES + 'dan,1,"Rome,red\n', EDGES, ("people.csv", "Line 5", "not valid CSV")),
-        (NODES.encode() + b"dan,1,K\xf6ln,red\n", EDGES, ("people.csv", "Line 5", "UTF-8")),
+        (NODES.encode() + b"dan,1,K\xf6ln,red\n", EDGES, ("people.csv", "Line 5", "UTF-8", "cp1252")),
         (NODES.replace("city", "age"), EDGES, ("people.csv", "'age' twice")),
-        (NODES, EDGES + "bob,ann,play,1\n", ("nodes 0 and 1", "both directions")),
+        (NODES, EDGES + "bob,ann,play,1\n", ("'bob' and 'ann'", "'work' in line 2", "'play' in line 4", "one class")),
         (NODES, EDGES.replace("kind", "type"), ("links.csv", "no column 'kind'", "'since'")),
         (NODES.replace("team", "side"), EDGES, ("people.csv", "no column 'team'", "'side'")),
+        (NODES.replace("team", "teem"), EDGES, ("people.csv", "did you mean 'teem'?")),
     ],
 )
 def test_bad_files_are_refused(files, nodes, edges, words, refuses):
     with refuses(*words):
         from_csv(*files(nodes, edges), label="team", edge_label="kind")
+
+
+def test_a_number_with_a_typo_is_refused(files, refuses):
+    rows = "".join(f"n{i},{i}{'o' if i == 7 else ''}\n" for i in range(10))
+    with refuses("people.csv", "line 9", "'age'", "'7o'"):
+        from_csv(*files("id,age\n" + rows, "s,t\n"))
+
+
+def test_an_unknown_part_is_refused(files, refuses):
+    with refuses("'Rome'", "line 2, column 'city'", "people.csv", "train, val, test"):
+        from_csv(*files(), split="city")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "words"),
+    [
+        ("7,31\n8,4\n", "a,b\n7,8\n", ("people.csv", "'7'", "looks like data", "names above")),
+        ("ann,x\nbob,y\n", "a,b\nann,bob\n", ("people.csv", "'ann'", "looks like data")),
+        (NODES, "ann,bob\ncai,bob\n", ("links.csv", "'ann'", "looks like data")),
+        ("id\n1\n2\n3\n", "1,2\n2,3\n", ("links.csv", "'1'", "looks like data")),
+        ("id\n1\n2\n3\n", "7,8\n2,3\n", ("links.csv", "'7'", "looks like data")),
+    ],
+)
+def test_a_header_that_is_missing_is_told(files, nodes, edges, words, refuses):
+    with refuses(*words):
+        from_csv(*files(nodes, edges))
+
+
+def test_a_header_that_looks_like_data_can_be_named(files):
+    graph = from_csv(*files("7,f\na,0\nb,1\n", "a,b\na,b\n"), id="7", source="a", target="b")
+    assert (graph.ids, graph.n_edges) == (("a", "b"), 1)
+
+
+@pytest.mark.parametrize("columns", [{}, {"label": "team"}, {"edge_label": "kind"}])
+def test_files_given_the_other_way_round_are_told(files, columns, refuses):
+    people, links = files()
+    with refuses("links.csv", "given as the nodes", "people.csv", "the other way round"):
+        from_csv(links, people, **columns)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +221,7 @@ def test_bad_files_are_refused(files, nodes, edges, words, refuses):
         ({"source": "none"}, ("links.csv", "no column 'none'")),
         ({"target": "a\nb"}, ("links.csv", "no column")),
         ({"label": "person"}, ("people.csv", "'person'", "two things")),
+        ({"label": "team", "split": "team"}, ("people.csv", "'team'", "two things")),
         ({"target": "from"}, ("links.csv", "'from'", "two things")),
         ({"source": "since", "edge_label": "since"}, ("links.csv", "'since'", "two things")),
     ],
@@ -129,6 +237,68 @@ def test_places_without_a_file_are_refused(files, tmp_path, refuses):
         from_csv(tmp_path / "none.csv", edges)
     with refuses(str(tmp_path), "directory"):
         from_csv(str(nodes), str(tmp_path))
+    with refuses("people.csv", "nodes and for the edges", "a file for each"):
+        from_csv(nodes, str(nodes))
+
+
+def test_frames_give_the_graph_of_the_files(files):
+    nodes, edges = files()
+    roles = {"label": "team", "edge_label": "kind"}
+    graph = from_csv(nodes, edges, **roles)
+    other = from_pandas(pd.read_csv(nodes), pd.read_csv(edges), **roles)
+    assert other.content_hash == graph.content_hash
+    assert (other.name, other.ids, other.class_names) == ("graph", graph.ids, graph.class_names)
+    indexed = from_pandas(pd.read_csv(nodes, index_col="person"), pd.read_csv(edges), **roles, name="x")
+    assert indexed.content_hash == graph.content_hash
+    assert (indexed.name, indexed.names.id_column, indexed.ids) == ("x", "person", graph.ids)
+
+
+def frames(ends: list[int], **columns: list[object]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return pd.DataFrame(columns), pd.DataFrame({"a": ends, "b": ends[::-1]})
+
+
+@pytest.mark.parametrize(
+    ("ends", "key", "index", "expected"),
+    [
+        ([0, 1, 2], [7, 8, 9], None, ("node", "0")),
+        ([7, 9], [7, 8, 9], None, ("key", "7")),
+        ([7.0, 9.0], [7.0, 8.0, 9.0], None, ("key", "7")),
+        ([1, 2], [1, 2, 3], [4, 5, 6], ("key", "1")),
+        ([4, 5], [1, 2, 3], [4, 5, 6], ("node", "4")),
+        ([], [1, 2, 3], None, ("key", "1")),
+        ([], [1, 2, 3], [4, 5, 6], ("node", "4")),
+        ([0, 1], [0, 1, 2], None, ("key", "0")),
+    ],
+)
+def test_ids_are_in_the_index_or_in_the_first_column(ends, key, index, expected):
+    nodes, edges = frames(ends, key=key, f=[0, 1, 0])
+    nodes.index = nodes.index if index is None else index
+    graph = from_pandas(nodes, edges)
+    assert (graph.names.id_column, graph.ids[0]) == expected
+
+
+def test_ids_in_doubt_have_to_be_named(refuses):
+    nodes, edges = frames([1, 2], key=[1, 2, 3])
+    with refuses("both the index", "'key'", "id='node'"):
+        from_pandas(nodes, edges)
+    assert from_pandas(nodes, edges, id="node").ids == ("0", "1", "2")
+    assert from_pandas(nodes, edges, id="key").ids == ("1", "2", "3")
+
+
+def test_bad_frames_are_refused(refuses):
+    nodes, edges = frames([0, 5], age=[1, 2, 1])
+    with refuses("'5'", "row 1, column 'a' of the edges", "not in the nodes"):
+        from_pandas(nodes, edges, id="node")
+    with refuses("no column 'x' in the nodes"):
+        from_pandas(nodes, edges, id="x")
+    with refuses("str", "the nodes", "DataFrame"):
+        from_pandas("people.csv", edges)
+    with refuses("Series", "the edges", "DataFrame"):
+        from_pandas(nodes, edges["a"])
+    with refuses("one column in the edges"):
+        from_pandas(nodes, edges[["a"]])
+    with refuses("no rows in the nodes"):
+        from_pandas(nodes[:0], edges)
 
 
 # Any text but a lone surrogate, which no UTF-8 file holds; quotes, commas and line ends often.
@@ -140,7 +310,7 @@ NAMES = TEXT.filter(str.strip)
 def tables(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]:
     ids = draw(st.lists(NAMES, min_size=1, max_size=8, unique=True))
     number = st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr)
-    word = NAMES.map("w{}".format)  # never a number
+    word = NAMES.map(lambda text: f"w{text}".strip())  # never a number
     nodes = [[draw(number), name, draw(word), draw(TEXT)] for name in ids]
     ends = st.sampled_from(ids)
     edges = draw(st.lists(st.tuples(TEXT, ends, ends), max_size=12))
@@ -161,24 +331,31 @@ def save(path: Path, header: list[str], rows: list[list[str]]) -> Path:
 def test_what_is_written_is_read_back(tmp_path, case):
     nodes, edges = case
     node_file = save(tmp_path / "nodes.csv", ["size", "id", "word", "class"], nodes)
-    edge_file = save(tmp_path / "edges.csv", ["a", "b", "kind"], edges)
+    edge_file = save(tmp_path / "edges.csv", ["one end", "other end", "kind"], edges)
     graph = from_csv(node_file, edge_file, id="id", label="class", edge_label="kind")
     _, ids, words, classes = ([row[i] for row in nodes] for i in range(4))
+    assert graph.ids == tuple(ids)
     x = graph.x.to_dense()
-    assert torch.equal(x[:, 0], torch.tensor([float(row[0]) for row in nodes]))
-    assert [sorted(set(words))[i] for i in x[:, 1:].argmax(1)] == words
-    assert [cell if cell.strip() else "" for cell in classes] == names(graph.y, classes)
+    shown = {column.name: column for column in graph.names.columns}
+    if words != ids:  # else the column is left out
+        words_at = x.shape[1] - shown["word"].width
+        assert [shown["word"].categories[i] for i in x[:, words_at:].argmax(1)] == words
+    assert known(graph.y, graph.class_names) == unless_missing(classes)
     assert {frozenset((ids[a], ids[b])) for a, b in graph.edge_index.T.tolist()} == {
         frozenset((a, b)) for a, b, _ in edges if a != b
     }
-    kinds = {frozenset((a, b)): kind if kind.strip() else "" for a, b, kind in edges}
+    kinds = {frozenset((a, b)): kind for a, b, kind in edges}
     expected = [kinds[frozenset((ids[a], ids[b]))] for a, b in graph.edge_index.T.tolist()]
-    assert names(graph.edge_label, [row[2] for row in edges]) == expected
+    assert known(graph.edge_label, graph.names.edge_classes) == unless_missing(expected, [row[2] for row in edges])
 
 
-def names(label: torch.Tensor, cells: list[str]) -> list[str]:
-    """Classes by name, as numbered in sorted order."""
-    known = sorted({cell for cell in cells if cell.strip()})
-    if all(re.fullmatch("[+-]?[0-9]+", cell) for cell in known):
-        known.sort(key=int)
-    return [known[i] if i >= 0 else "" for i in label.tolist()]
+def known(label: torch.Tensor, names: tuple[str, ...]) -> list[str]:
+    return [names[i] if i >= 0 else "" for i in label.tolist()]
+
+
+def unless_missing(cells: list[str], column: list[str] | None = None) -> list[str]:
+    """The classes by name; what stands for no value among numbers is none."""
+    words = {cell.strip() for cell in column or cells if cell.strip()}
+    others = {word for word in words if word.lower() not in MISSING}
+    numbers = others and all(re.fullmatch("[+-]?[0-9]+", word) for word in others)
+    return ["" if numbers and cell.strip().lower() in MISSING else cell.strip() for cell in cells]

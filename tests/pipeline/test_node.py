@@ -1,7 +1,10 @@
 """What may depend on what: the promises of an honest comparison, from the graph to the scores."""
 
+import os
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from bes.graph.sparse import Sparse
 from bes.graph.splits import make_split
 from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import ARMS, check, run_seed
+from bes.pipeline.node import run_nodes
 from bes.pipeline.results import SeedResult, peak_mib, prepare
 
 Quick = Callable[..., RunConfig]
@@ -89,11 +93,11 @@ def epochs(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     seen: list[Tensor] = []
     fit = EncoderEnsemble.fit
 
-    def watched(self: EncoderEnsemble, graph: Graph, split: Any) -> EncoderEnsemble:
+    def watched(self: EncoderEnsemble, graph: Graph, split: Any, callbacks: Any) -> EncoderEnsemble:
         def record(_epoch: int, model: nn.Module, _row: dict[str, float]) -> None:
             seen.append(model.embed(graph.x, graph.operators).detach().clone())  # type: ignore[operator]
 
-        return fit(self, graph, split, [record])
+        return fit(self, graph, split, [*callbacks, record])
 
     monkeypatch.setattr(EncoderEnsemble, "fit", watched)
     return seen
@@ -156,6 +160,15 @@ def test_row_features_sum_to_one_dense_or_sparse(small_graph: Graph, quick: Quic
     assert prepare(small_graph, quick()) is small_graph
 
 
+@pytest.mark.parametrize("features", ["row", "length"])
+def test_scaled_features_have_one_size(small_graph: Graph, quick: Quick, features: str) -> None:
+    graph = prepare(replace(small_graph, x=small_graph.x.abs()), quick(features=features))
+    assert isinstance(graph.x, Tensor)
+    size = graph.x.sum(1) if features == "row" else graph.x.norm(dim=1)
+    torch.testing.assert_close(size, torch.full((150,), 1.0 if features == "row" else 8.0))
+    assert torch.equal(graph.edge_index, small_graph.edge_index)
+
+
 def test_graphs_at_the_edge_of_what_can_be_run(small_graph: Graph, quick: Quick) -> None:
     """No edges, no test nodes, nodes without labels, a class that only others have: each runs."""
     alone = replace(small_graph, edge_index=torch.empty(2, 0, dtype=torch.long))
@@ -216,6 +229,39 @@ def test_warnings_become_notes(small_graph: Graph, quick: Quick) -> None:
     assert control.notes == []
     assert any("found no boundary nodes" in note for note in shaped.notes)
     assert shaped.steps == {"tried": 0, "accepted": 0, "halvings": 0}
+
+
+def test_the_model_is_kept_on_the_cpu_and_survives_pickling(small_graph: Graph, quick: Quick) -> None:
+    result = run_seed(quick(), small_graph, 0)
+    back: SeedResult = pickle.loads(pickle.dumps(result))
+    for found in (result, back):
+        assert found.model is not None
+        assert found.model.encoders.device == "cpu"
+        for arm in found.arms:
+            assert np.array_equal(found.model.predict_proba(small_graph, arm.arm).numpy(), arm.predictions["prob"])
+    assert same_bits(result, back)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux counts them there")
+def test_many_models_need_no_file_descriptors(small_graph: Graph, quick: Quick) -> None:
+    """As they come from other processes: a hundred seeds must not run out of them."""
+    model = run_seed(quick(), small_graph, 0).model
+    before = len(os.listdir("/proc/self/fd"))
+    kept = [ForkingPickler.loads(ForkingPickler.dumps(model)) for _ in range(20)]
+    assert len(os.listdir("/proc/self/fd")) < before + len(kept)
+
+
+def test_watchers_see_every_stage(small_graph: Graph, quick: Quick) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def watch(stage: str, total: int) -> Callable[..., None]:
+        return lambda *_: seen.append((stage, total))
+
+    watched = run_nodes(quick(), small_graph, 0, [watch])
+    stages = ["encoder gcn", "encoder cheb", "shaping of bes", "decoder of control", "decoder of bes"]
+    assert list(dict.fromkeys(stage for stage, _ in seen)) == stages
+    assert {stage: seen.count((stage, total)) for stage, total in set(seen)} == dict(seen), "a call a step"
+    assert same_bits(watched, run_seed(quick(), small_graph, 0)), "looking on changes nothing"
 
 
 def test_memory_is_told() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bes.errors import InputError
-from bes.graph.graph import Graph
+
+if TYPE_CHECKING:
+    from bes.graph.graph import Graph
 
 Kind = Literal["npz", "planetoid", "wikics", "geom-gcn", "heterophilous", "ogb", "generated"]
 

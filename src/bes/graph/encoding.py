@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from bes.errors import InputError
+from bes.graph.arrays import Array, to_sparse
+from bes.graph.sparse import Features
+from bes.graph.tables import Cells, Table, number
+
+#: What stands for no value among numbers; in a column of texts it is a category.
+MISSING = frozenset(("na", "n/a", "nan", "null", "none", "?"))
+
+_FLAGS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0}
+_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)  # a decimal comma, or a thousands mark
+_LARGEST = float(np.finfo(np.float32).max)
+_FILLED = 0.25  # the share of non-zero features from which a dense matrix is the smaller one to work with
+_MANY = 20  # so many categories may all be different
 
 
 @dataclass(frozen=True)
@@ -25,3 +46,172 @@ class Column:
     scale: float = 1.0
     categories: tuple[str, ...] = ()
     missing: bool = False
+
+    @property
+    def width(self) -> int:
+        """Features that the column becomes."""
+        own = {"number": 1, "flag": 1, "category": len(self.categories), "dropped": 0}[self.kind]
+        return own + self.missing
+
+
+def learn(table: Table, names: Iterable[str]) -> tuple[tuple[Column, ...], list[str]]:
+    """How each of the columns `names` becomes features, and what there is to say about it."""
+    columns = tuple(_learn(table, name) for name in names)
+    told = [column for column in columns if column.missing or column.kind == "dropped"]
+    return columns, [_lacks(table, column) if column.missing else _left_out(table, column) for column in told]
+
+
+def encode(table: Table, columns: Sequence[Column]) -> tuple[Features, list[str]]:
+    """The features of every row, dense unless most entries are zero, and what there is to say about them.
+
+    A value that was not learned counts as none: a missing number as the mean, an unknown category as no category.
+    """
+    parts, notes = [], []
+    for column in columns:
+        if column.kind != "dropped":
+            part, said = _encode(table, column)
+            parts.append(part)
+            notes += said
+    if not parts:
+        return torch.zeros(len(table), 0), notes
+    matrix = sp.hstack(parts, format="csr", dtype=np.float32)
+    x = to_sparse(matrix, f"features in {table.what}")
+    return (x if matrix.nnz < _FILLED * matrix.shape[0] * matrix.shape[1] else x.to_dense()), notes
+
+
+def _learn(table: Table, name: str) -> Column:
+    counts = Counter(table.cells(name))
+    gone = counts.pop(None, 0)
+    words = {cell: cell.strip().lower() for cell in counts if cell is not None}
+    plain = [cell for cell, word in words.items() if word not in MISSING]
+    present = sum(counts[cell] for cell in plain)
+    if not plain:
+        return Column(name, "dropped")
+    if all(words[cell] in _FLAGS for cell in plain):
+        return Column(name, "flag", missing=present < len(table))
+    numbers = [cell for cell in plain if number(cell) is not None or _COMMA.fullmatch(words[cell])]
+    if 10 * sum(counts[cell] for cell in numbers) >= 9 * present:  # what is meant as numbers, with a typo or without
+        return _learn_number(table, name)
+    categories = sorted({cell.strip() for cell in words})
+    if len(categories) > _MANY and 2 * len(categories) > len(table) - gone:
+        return Column(name, "dropped")
+    return Column(name, "category", categories=tuple(categories), missing=gone > 0)
+
+
+def _learn_number(table: Table, name: str) -> Column:
+    values = _numbers(table, name)
+    present = values[~np.isnan(values)]
+    if present.min() == present.max():
+        center, scale = float(present[0]), 1.0
+    else:
+        center = float(present.mean())
+        furthest = np.abs(present - center).max()  # squares of the tiniest numbers are 0
+        scale = float(furthest * np.sqrt((((present - center) / furthest) ** 2).mean()))
+    return Column(name, "number", center, scale, missing=len(present) < len(values))
+
+
+def _encode(table: Table, column: Column) -> tuple[sp.csr_matrix, list[str]]:
+    """The features of one column."""
+    notes: list[str] = []
+    if column.kind == "category":
+        own, absent, notes = _one_hot(table, column)
+    else:
+        values = _numbers(table, column.name) if column.kind == "number" else _flags(table, column.name)
+        absent = np.isnan(values)
+        scaled = np.where(absent, 0.0, (values - column.center) / column.scale)
+        _check_size(table, column.name, scaled)
+        own = sp.csr_matrix(scaled.astype(np.float32)[:, None])
+    if column.missing:
+        return sp.hstack([own, sp.csr_matrix(absent.astype(np.float32)[:, None])], format="csr"), notes
+    if absent.any():
+        notes.append(_lacks(table, column, "and no feature tells, as none lacked in training"))
+    return own, notes
+
+
+def _one_hot(table: Table, column: Column) -> tuple[sp.csr_matrix, Array, list[str]]:
+    cells = table.cells(column.name)
+    known = {category: i for i, category in enumerate(column.categories)}
+    code = {cell: known.get(cell.strip(), -1) for cell in set(cells) if cell is not None}
+    codes = np.array([-2 if cell is None else code[cell] for cell in cells], dtype=np.int64)
+    row = np.flatnonzero(codes >= 0)
+    matrix = sp.csr_matrix((np.ones(len(row), np.float32), (row, codes[row])), shape=(len(cells), len(known)))
+    strange = sorted(cell for cell, at in code.items() if at == -1)
+    if not strange:
+        return matrix, codes == -2, []
+    shown = ", ".join(map(repr, strange[:3])) + (", ..." if len(strange) > 3 else "")
+    note = f"{_title(table, column)} has values that were not there in training ({shown}): "
+    return matrix, codes == -2, [note + f"{_rows(int((codes == -1).sum()))} no category in it."]
+
+
+def _numbers(table: Table, name: str) -> Array:
+    """The numbers of a column, NaN where they are missing; anything else is refused."""
+    values = _only_numbers(table.cells(name))
+    values = _read(table, name, number, _not_a_number) if values is None else values
+    _check_size(table, name, values)
+    return values
+
+
+def _only_numbers(cells: Cells) -> Array | None:
+    """The quick way through a column of plain numbers; None for any other."""
+    text = "".join(filter(None, cells))
+    if "_" in text or not text.isascii():
+        return None
+    try:
+        return np.array([np.nan if cell is None else float(cell) for cell in cells], dtype=np.float64)
+    except ValueError:
+        return None
+
+
+def _flags(table: Table, name: str) -> Array:
+    return _read(
+        table, name, lambda cell: _FLAGS.get(cell.strip().lower()), lambda _: "is neither 0 nor 1, unlike the others"
+    )
+
+
+def _read(table: Table, name: str, meaning: Callable[[str], float | None], wrong: Callable[[str], str]) -> Array:
+    """The meaning of each cell, NaN where it is missing; where it has none, what is `wrong` is said."""
+    cells = table.cells(name)
+    value: dict[str | None, float | None] = {None: np.nan}
+    value |= {cell: np.nan if cell.strip().lower() in MISSING else meaning(cell) for cell in set(cells) if cell}
+    if None in value.values():
+        row, cell = next((row, cell) for row, cell in enumerate(cells) if cell and value[cell] is None)
+        raise InputError(
+            f"The value {cell!r} in {table.at(row, name)} {wrong(cell)}: correct it, or leave the cell empty."
+        )
+    return np.array([value[cell] for cell in cells], dtype=np.float64)
+
+
+def _not_a_number(cell: str) -> str:
+    if _COMMA.fullmatch(cell.strip()):
+        return "has a comma, where numbers have a decimal point and no other mark"
+    return "is no number, unlike the others of its column"
+
+
+def _check_size(table: Table, name: str, values: Array) -> None:
+    bad = np.flatnonzero(np.abs(values) > _LARGEST)
+    if len(bad):
+        row = int(bad[0])
+        cell = table.cells(name)[row]
+        raise InputError(f"The value {cell!r} in {table.at(row, name)} is no finite number of usual size: give one.")
+
+
+def _lacks(table: Table, column: Column, telling: str = "and one more feature marks them") -> str:
+    among = MISSING if column.kind != "category" else ()
+    lacking = sum(cell is None or cell.strip().lower() in among for cell in table.cells(column.name))
+    stands = {"number": "the mean stands in", "flag": "0 stands in"}.get(column.kind, "they have no category")
+    return f"{_title(table, column)} lacks {lacking} of {len(table)} values: {stands}, {telling}."
+
+
+def _left_out(table: Table, column: Column) -> str:
+    empty = all(cell is None or cell.strip().lower() in MISSING for cell in table.cells(column.name))
+    return f"{_title(table, column)} is left out: " + (
+        "it has no value." if empty else "nearly every value is different."
+    )
+
+
+def _title(table: Table, column: Column) -> str:
+    return f"{table.column.capitalize()} {column.name!r} of {table.what}"
+
+
+def _rows(n: int) -> str:
+    return "1 row has" if n == 1 else f"{n} rows have"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -21,6 +22,7 @@ class Names:
         classes: The name of each class, in order.
         edge_classes: The name of each class of edges, in order.
         columns: How each feature column was encoded; empty where features came as numbers.
+        label_column: What the column of the classes is called, if there was one.
         notes: What happened to the input on the way, a sentence each.
     """
 
@@ -30,6 +32,7 @@ class Names:
     edge_classes: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     notes: tuple[str, ...] = ()
+    label_column: str | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
@@ -40,14 +43,14 @@ class Names:
         found: dict[str, Any] = json.loads(text)
         plain = {key: tuple(found[key]) for key in ("ids", "classes", "edge_classes", "notes")}
         columns = tuple(Column(**{**column, "categories": tuple(column["categories"])}) for column in found["columns"])
-        return cls(id_column=found["id_column"], columns=columns, **plain)
+        return cls(id_column=found["id_column"], columns=columns, label_column=found.get("label_column"), **plain)
 
     def check(self, n_nodes: int, n_classes: int, n_edge_classes: int, graph: str) -> None:
         """Refuse names that do not fit a graph of these counts."""
         if len(self.ids) != n_nodes:
             raise InputError(f"Graph '{graph}' has {n_nodes} nodes but {len(self.ids)} ids: give one id a node.")
         if len(set(self.ids)) < len(self.ids):
-            twice = next(name for name in self.ids if self.ids.count(name) > 1)
+            twice = Counter(self.ids).most_common(1)[0][0]
             raise InputError(f"Graph '{graph}' has the node id {twice!r} twice: use each once.")
         for names, n, what in (
             (self.classes, n_classes, "classes"),

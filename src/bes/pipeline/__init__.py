@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bes import seeding
 from bes.config import RunConfig
 from bes.core.options import check_options
@@ -11,6 +13,7 @@ from bes.models.convs import CONVS, pick
 from bes.pipeline.node import check_nodes, run_nodes
 from bes.pipeline.pairs import check_pairs, run_pairs
 from bes.pipeline.results import SeedResult, make_shaper
+from bes.progress import Watch
 
 #: Every run has both; they share split, encoders and decoder seed.
 ARMS = ("control", "bes")
@@ -32,6 +35,6 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     (check_nodes if config.task == "node" else check_pairs)(config, graph, seeds)
 
 
-def run_seed(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
-    """Every arm of one seed, paired on one split."""
-    return (run_nodes if config.task == "node" else run_pairs)(config, graph, seed)
+def run_seed(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch] = ()) -> SeedResult:
+    """Every arm of one seed, paired on one split; the watchers are told of each stage and its steps."""
+    return (run_nodes if config.task == "node" else run_pairs)(config, graph, seed, watchers)

@@ -13,6 +13,7 @@ link, or the class of the edge). Boundary pairs are the hard ones: those among p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ from bes.graph.pairs import PairSplit
 from bes.models.kmeans import kmeans
 from bes.models.pairs import Shape, products
 from bes.pipeline.results import fit_quietly, make_shaper, shaped_rows
+from bes.progress import Step
 from bes.tasks.node import BOUNDARY_NEIGHBORS
 
 
@@ -69,16 +71,24 @@ def material(mode: str, config: RunConfig, seed: int, split: PairSplit, z: Tenso
     return Material(mode, products(z, pairs), classes, pairs)
 
 
-def shape(found: Material, config: RunConfig, seed: int, split: PairSplit, z: Tensor, z_test: Tensor) -> Shaped:
+def shape(
+    found: Material,
+    config: RunConfig,
+    seed: int,
+    split: PairSplit,
+    z: Tensor,
+    z_test: Tensor,
+    callbacks: Sequence[Step] = (),
+) -> Shaped:
     """Fit a shaper on the rows and apply it to whatever will be decoded."""
     shaper = make_shaper(config, seed)
     if found.mode == "pairs":
-        notes = fit_quietly(shaper, found.z, found.labels, None)
+        notes = fit_quietly(shaper, found.z, found.labels, None, callbacks)
         _, rows = shaped_rows(shaper, found.z, None)
         moved, moved_test, by = z, z_test, shaper.transform
     else:
         edges = split.graph.edge_index
-        notes = fit_quietly(shaper, z, found.labels, edges)
+        notes = fit_quietly(shaper, z, found.labels, edges, callbacks)
         moved, rows = shaped_rows(shaper, z, edges)
         moved_test = moved if z_test is z else shaper.transform(z_test, split.test_graph.edge_index)
         by = None

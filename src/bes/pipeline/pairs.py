@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -17,10 +19,11 @@ from bes.graph.splits import make_split
 from bes.models.convs import CONVS, pick
 from bes.models.heuristics import HEURISTICS
 from bes.models.pairs import KINDS
-from bes.pipeline import boundaries
+from bes.pipeline import boundaries, watching
 from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, make_encoders, network_arm, score_arm
 from bes.pipeline.boundaries import Shaped
 from bes.pipeline.results import ArmResult, SeedResult, clock, prepare
+from bes.progress import Watch
 from bes.tasks.edge import EdgeTask
 from bes.tasks.link import LinkTask
 
@@ -66,7 +69,7 @@ def _check_rivals(config: RunConfig) -> None:
             raise InputError(f"The arm '{name}' is named twice among the rivals: name it once.")
 
 
-def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
+def run_pairs(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch] = ()) -> SeedResult:
     """Control, shaped and rivals, paired on one split. Structure comes from the split's message graph alone."""
     graph = prepare(graph, config).to(seeding.pick_device(config.device))
     split, labels = pair_split(config, graph, seed), node_labels(config, graph, seed)
@@ -77,7 +80,8 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
 
     spent: dict[str, float] = {}
     with clock(spent, "encoders"):
-        phi = make_encoders(config, seed).fit(split)
+        steps = watching.encoders(watchers, config.encoders.names, config.encoders.epochs)
+        phi = make_encoders(config, seed).fit(split, steps)
         z = phi.transform(split.graph)
         z_test = z if split.test_graph is split.graph else phi.transform(split.test_graph)
     plain = Shaped(None, z, z_test, None, [], {})
@@ -89,7 +93,8 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
 
     def decoded(arm: str, shaped: Shaped, seconds: dict[str, float]) -> ArmResult:
         with clock(seconds, "decoder"):
-            decoder = make_decoder(config, seed).fit(shaped.z, split, shaped.shape)
+            steps = watching.stage(watchers, f"decoder of {arm}", config.decoder.epochs)
+            decoder = make_decoder(config, seed).fit(shaped.z, split, shaped.shape, steps)
         result = score_arm(
             arm,
             task,
@@ -106,7 +111,8 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int) -> SeedResult:
         seconds = {**spent, **(finding if mode == found.mode else {})}
         with clock(seconds, "shaping"):
             rows = found if mode == found.mode else boundaries.material(mode, config, seed, split, z, labels)
-            shaped = boundaries.shape(rows, config, seed, split, z, z_test)
+            steps = watching.stage(watchers, f"shaping of {arm}", config.shaper.n_layers * config.shaper.n_iter)
+            shaped = boundaries.shape(rows, config, seed, split, z, z_test, steps)
         result = decoded(arm, shaped, seconds)
         assert shaped.shaper is not None
         result.shaped_by(shaped.shaper, shaped.notes)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.graph.graph import Graph
-from bes.graph.sparse import Sparse
+from bes.graph.scaling import scale
+from bes.progress import Step
 
 
 @dataclass
@@ -58,6 +60,7 @@ class SeedResult:
             layer's `boundary` (indices of rows), `boundaries` (bool) and `shift_scores` (NaN where there is none), both
             `[layers looked at, R]`; for pairs also the `label` that the shaper was given for each row and, where rows
             are pairs, which `pair` each is.
+        model: What was trained, on the CPU; pair tasks keep none.
     """
 
     seed: int
@@ -65,26 +68,12 @@ class SeedResult:
     arms: list[ArmResult]
     rows: dict[str, np.ndarray]
     history: list[dict[str, Any]]
-
-
-#: Length of each node's features under `features=length`: with it Adam neither crawls nor leaps (docs/research-log.md).
-LENGTH = 8.0
+    model: NodeModel | None = None
 
 
 def prepare(graph: Graph, config: RunConfig) -> Graph:
     """The graph with its features as the configuration wants them."""
-    if config.features == "raw":
-        return graph
-    by_length = config.features == "length"
-    if not isinstance(graph.x, Sparse):
-        size = graph.x.norm(dim=1) / LENGTH if by_length else graph.x.sum(1)
-        return replace(graph, x=graph.x / torch.where(size == 0, 1.0, size)[:, None])
-    row, col, value = graph.x.coo()
-    total = torch.zeros(graph.n_nodes, device=graph.device)
-    total = total.index_add(0, row, value * value if by_length else value)
-    size = total.sqrt() / LENGTH if by_length else total
-    scaled = value / torch.where(size == 0, 1.0, size)[row]
-    return replace(graph, x=Sparse.from_coo(row, col, scaled, (graph.n_nodes, graph.n_features)))
+    return scale(graph, config.features)
 
 
 def make_shaper(config: RunConfig, seed: int) -> BoundaryShaper:
@@ -93,11 +82,13 @@ def make_shaper(config: RunConfig, seed: int) -> BoundaryShaper:
     return BoundaryShaper(**options, n_views=len(config.encoders.names), random_state=seed, device=config.device)
 
 
-def fit_quietly(shaper: BoundaryShaper, z: Tensor, labels: Tensor, edge_index: Tensor | None) -> list[str]:
+def fit_quietly(
+    shaper: BoundaryShaper, z: Tensor, labels: Tensor, edge_index: Tensor | None, callbacks: Sequence[Step] = ()
+) -> list[str]:
     """Fit, and return the warnings as notes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        shaper.fit(z, labels, edge_index)
+        shaper.fit(z, labels, edge_index, callbacks)
     return [str(warning.message) for warning in caught]
 
 

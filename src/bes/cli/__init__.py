@@ -1,0 +1,29 @@
+"""The command line: one module a group of commands. No logic lives here.
+
+Heavy imports happen inside the commands, so that `bes --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rich.console import Console
+
+from bes.cli import data, run, runs, shape
+from bes.cli.app import app
+from bes.errors import InputError
+
+# Before torch is loaded: threads that wait by spinning bring a shared machine to a halt.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+__all__ = ["app", "data", "main", "run", "runs", "shape"]
+
+
+def main() -> None:
+    """Entry point: bad input is one sentence on stderr and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        Console(stderr=True, soft_wrap=True).print(f"bes: {error}", style="red", markup=False, highlight=False)
+        sys.exit(2)

@@ -1,0 +1,145 @@
+"""`bes run`: train, shape, decode, record and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bes.cli.app import Device, Json, Quiet, Settings, app, data_sets, words
+from bes.presets import PAPER_ENCODERS, PRESETS
+
+_ENCODERS = sorted({name for pair in PAPER_ENCODERS.values() for name in pair})
+_SPLITS = ("random", "random:plain", "low:", "public", "geom", "mask", "official")
+
+
+@app.command()
+def run(
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            help="A data set's name (see `bes data list`), or a file: .npz, .graphml, .gml, .gexf, PyG's .pt.",
+            autocompletion=data_sets,
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="node, link or edge. [default: node]", autocompletion=words("node", "link", "edge")),
+    ] = None,
+    seeds: Annotated[str, typer.Option(help="Splits to run: 0-4, 3 or 0,2,5-7.")] = "0-2",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Nodes: random, random:plain, low:K, public, geom:K or mask. Links: random, random:85/5/10 or "
+            "official. [default: the data set's]",
+            autocompletion=words(*_SPLITS),
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="paper, official or strong. [default: paper]", autocompletion=words(*PRESETS)),
+    ] = None,
+    encoders: Annotated[
+        str | None,
+        typer.Option(help="Such as cheb,gcn. [default: the paper's pair]", autocompletion=words(*_ENCODERS)),
+    ] = None,
+    decoder: Annotated[
+        str | None,
+        typer.Option(
+            help="cheb, sage or mlp; for pairs mlp, dot or cheb. [default: the paper's, or mlp]",
+            autocompletion=words("cheb", "sage", "mlp", "dot"),
+        ),
+    ] = None,
+    boundary: Annotated[
+        str | None,
+        typer.Option(
+            help="What is shaped for links and edges: classes, clusters or pairs. [default: auto]",
+            autocompletion=words("auto", "classes", "clusters", "pairs"),
+        ),
+    ] = None,
+    rivals: Annotated[
+        str | None, typer.Option(help="Arms beside control and bes, for links such as cn,aa,gcn,bes-pairs, or none.")
+    ] = None,
+    nodes: Annotated[Path | None, typer.Option(help="Nodes as .csv or .tsv with a header; with --edges.")] = None,
+    edges: Annotated[
+        Path | None, typer.Option(help="Edges as .csv or .tsv, the first two columns node ids; with --embeddings .npy.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the nodes' classes; empty cells are predicted.")] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of the nodes' ids. [default: the first]")
+    ] = None,
+    split_column: Annotated[
+        str | None, typer.Option(help="Column with the words train, val and test; the split is then `mask`.")
+    ] = None,
+    edge_label: Annotated[str | None, typer.Option(help="Column of the edges' classes.")] = None,
+    embeddings: Annotated[Path | None, typer.Option(help="Embeddings [N, D] as .npy instead of a graph.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="Their classes [N] as .npy, -1 or empty where unknown.")] = None,
+    settings: Settings = None,
+    config: Annotated[Path | None, typer.Option(help="A .yaml or .json file with the same keys.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to leave the run. [default: runs/DATASET]")] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            help="Log every epoch: csv, tensorboard or mlflow.", autocompletion=words("csv", "tensorboard", "mlflow")
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Seeds at a time, each in its own process.")] = 1,
+    device: Device = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train encoders, shape, decode; paired with the same run without shaping.
+
+    Continues where it was when called again with the same --out.
+    """
+    from bes import console
+    from bes.config import RunConfig
+    from bes.graph.catalog import load
+    from bes.graph.given import given_graph
+    from bes.predict import check_columns, predict_run
+    from bes.report.html import write_report
+    from bes.runs import parse_seeds
+    from bes.runs import run as run_all
+    from bes.stored import StoredRun
+
+    chosen = parse_seeds(seeds)
+    given = {
+        "task": task,
+        "split": "mask" if split is None and split_column else split,
+        "links": {"boundary": boundary} if boundary else None,
+        "rivals": None if rivals is None else "" if rivals == "none" else rivals,
+        "device": device,
+        "encoders": {"names": encoders} if encoders else None,
+        "decoder": {"kind": decoder} if decoder else None,
+    }
+    name, graph = given_graph(
+        dataset,
+        nodes,
+        edges,
+        label=label,
+        id=id_column,
+        split_column=split_column,
+        edge_label=edge_label,
+        embeddings=embeddings,
+        labels=labels,
+    )
+    plan = RunConfig.build(name, preset=preset, file=config, given=given, settings=settings or [])
+    graph = graph or load(plan.dataset)
+    if plan.task == "node":
+        check_columns(graph)
+    place = out or Path("runs") / graph.name
+    try:
+        with console.seeds_bar(plan, len(chosen), show=not (quiet or as_json)) as bar:
+            run_all(plan, graph, chosen, place, jobs=jobs, progress=bar.seeds, watch=bar.watch, log=log)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
+        raise typer.Exit(130) from None
+    done = StoredRun(place)
+    predicted = predict_run(done) if plan.task == "node" else None
+    report = write_report(done)
+    if as_json:
+        console.print_json(console.run_as_json(done, report, predicted))
+    elif not quiet:
+        console.print_run(done, report, predicted)
