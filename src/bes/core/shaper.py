@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -15,10 +15,10 @@ from torch import Tensor
 
 from bes import seeding
 from bes.core import attention, boundary, gaussians, gravity, inputs, options, similarity, storage, update
-from bes.core.algorithm import Boundary, find_boundary, new_layer, train_layer
+from bes.core.algorithm import Boundary, find_boundary, train_layer
 from bes.core.inputs import Array
 from bes.errors import InputError
-from bes.progress import iterations
+from bes.progress import Step, iterations
 
 
 class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -130,10 +130,16 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Array, y: Array, edge_index: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array, edge_index: Array | None = None, callbacks: Sequence[Step] = ()) -> Self:
         """Train the layers on embeddings `X` `[N, D]`; `y` `[N]` is -1 where the label is unknown.
 
-        `edge_index` `[2, E]` is needed by `scope="neighbors"` and `neighborhood="graph"` only.
+        Only here does -1 mean that: to scikit-learn's classifiers it is a class like any other. So in a
+        `Pipeline` that ends in one, give labelled rows alone, and classes of other names than -1.
+
+        Args:
+            edge_index: Edges `[2, E]`, for `scope="neighbors"` and `neighborhood="graph"` only.
+            callbacks: Called after each iteration with its number over all layers, the shaper and the row of
+                `history_`; what one raises ends the fit.
         """
         options.check_options(self)
         z, edges = self._inputs(X, edge_index, reset=True)
@@ -152,6 +158,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
             def note(row: dict[str, Any]) -> None:
                 self.history_.append(row)
                 report(row)
+                for callback in callbacks:
+                    callback(len(self.history_) - 1, self, row)
 
             for index in range(self.n_layers):
                 found = find_boundary(self, z, labels, edges)
@@ -187,9 +195,11 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
                 z = z + layer.full(weights, layer.read(z, around))
             yield z
 
-    def fit_transform(self, X: Array, y: Array, edge_index: Array | None = None) -> Array:
+    def fit_transform(
+        self, X: Array, y: Array, edge_index: Array | None = None, callbacks: Sequence[Step] = ()
+    ) -> Array:
         """`fit`, then `transform` of the same embeddings."""
-        return self.fit(X, y, edge_index).transform(X, edge_index)
+        return self.fit(X, y, edge_index, callbacks).transform(X, edge_index)
 
     def _remember(self, found: Boundary) -> None:
         scores = np.full(found.region.numel(), np.nan)
@@ -204,6 +214,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
             z = inputs.as_tensor(X, device)
             if reset:
                 self.n_features_in_ = z.shape[1]
+                if hasattr(self, "feature_names_in_"):  # of an earlier fit on a data frame
+                    del self.feature_names_in_
             elif z.shape[1] != self.n_features_in_:
                 raise InputError(f"z has {z.shape[1]} columns, but fit saw {self.n_features_in_}: give the same width.")
         else:
@@ -228,50 +240,16 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
     def save(self, path: str | Path) -> None:
         """Write the fitted shaper as a directory of safetensors and JSON."""
         check_is_fitted(self, "layers_")
-        state = {
-            "options": {
-                name: value.item() if isinstance(value, np.generic) else value
-                for name, value in self.get_params().items()
-            },
-            "classes": self.classes_.tolist(),
-            "n_features_in": self.n_features_in_,
-            "boundary": [nodes.tolist() for nodes in self.boundary_],
-            "region_sizes": self.region_sizes_,
-            "history": self.history_,
-            "n_layers": len(self.layers_),
-        }
-        tensors = {f"scores.{i}": torch.from_numpy(scores) for i, scores in enumerate(self.shift_scores_)}
-        for i, layer in enumerate(self.layers_):
-            tensors |= {f"layer.{i}.{name}": weight for name, weight in layer.state_dict().items()}
-        storage.write(path, state, tensors)
+        storage.write(path, *storage.pack(self))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a shaper that `save` wrote."""
         state, tensors = storage.read(path)
         try:
-            return cls._restore(state, tensors)
+            return storage.unpack(cls, state, tensors)
         except (KeyError, TypeError, RuntimeError):
             raise InputError(f"{path} is damaged: save the shaper again.") from None
-
-    @classmethod
-    def _restore(cls, state: dict[str, Any], tensors: dict[str, Tensor]) -> Self:
-        shaper = cls(**state["options"])
-        shaper.classes_ = np.asarray(state["classes"])
-        shaper.n_features_in_ = state["n_features_in"]
-        shaper.boundary_ = [np.asarray(nodes, dtype=np.int64) for nodes in state["boundary"]]
-        shaper.region_sizes_ = state["region_sizes"]
-        shaper.history_ = state["history"]
-        shaper.shift_scores_ = [tensors[f"scores.{i}"].numpy() for i in range(len(shaper.boundary_))]
-        shaper.layers_ = []
-        for i in range(state["n_layers"]):
-            prefix = f"layer.{i}."
-            weights = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
-            start = torch.Generator()  # its draws are overwritten; torch's own stream stays untouched
-            layer = new_layer(shaper, shaper.n_features_in_, weights["out"].dtype, start)
-            layer.load_state_dict(weights)
-            shaper.layers_.append(layer.requires_grad_(False))
-        return shaper
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,16 +7,62 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from bes.core.algorithm import new_layer
 from bes.errors import InputError
+
+if TYPE_CHECKING:
+    from bes.core.shaper import BoundaryShaper
+
+Shaper = TypeVar("Shaper", bound="BoundaryShaper")
 
 FORMAT = "bes-shaper"
 VERSION = 1
+
+
+def pack(shaper: BoundaryShaper) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """A fitted shaper as what JSON knows, and tensors."""
+    plain = shaper.get_params().items()
+    state = {
+        "options": {name: value.item() if isinstance(value, np.generic) else value for name, value in plain},
+        "classes": shaper.classes_.tolist(),
+        "n_features_in": shaper.n_features_in_,
+        "boundary": [nodes.tolist() for nodes in shaper.boundary_],
+        "region_sizes": shaper.region_sizes_,
+        "history": shaper.history_,
+        "n_layers": len(shaper.layers_),
+    }
+    tensors = {f"scores.{i}": torch.from_numpy(scores) for i, scores in enumerate(shaper.shift_scores_)}
+    for i, layer in enumerate(shaper.layers_):
+        tensors |= {f"layer.{i}.{name}": weight for name, weight in layer.state_dict().items()}
+    return state, tensors
+
+
+def unpack(kind: type[Shaper], state: dict[str, Any], tensors: dict[str, Tensor]) -> Shaper:
+    """The shaper that was packed; raises KeyError, TypeError or RuntimeError on anything else."""
+    shaper = kind(**state["options"])
+    shaper.classes_ = np.asarray(state["classes"])
+    shaper.n_features_in_ = state["n_features_in"]
+    shaper.boundary_ = [np.asarray(nodes, dtype=np.int64) for nodes in state["boundary"]]
+    shaper.region_sizes_ = state["region_sizes"]
+    shaper.history_ = state["history"]
+    shaper.shift_scores_ = [tensors[f"scores.{i}"].numpy() for i in range(len(shaper.boundary_))]
+    shaper.layers_ = []
+    for i in range(state["n_layers"]):
+        prefix = f"layer.{i}."
+        weights = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
+        start = torch.Generator()  # its draws are overwritten; torch's own stream stays untouched
+        layer = new_layer(shaper, shaper.n_features_in_, weights["out"].dtype, start)
+        layer.load_state_dict(weights)
+        shaper.layers_.append(layer.requires_grad_(False))
+    return shaper
 
 
 def write(path: str | Path, state: dict[str, Any], tensors: dict[str, Tensor]) -> None:
