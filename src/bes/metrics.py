@@ -72,7 +72,7 @@ def best_threshold(positive: Tensor, negative: Tensor) -> float:
     """The threshold `t` at which "a score above `t` is a link" is right most often; of equally good ones the lowest.
 
     Candidates are one below all scores, the middle between any two neighbouring ones, and one above all. They
-    are float64: compare scores with them as such, as :func:`links` does. No score, or a NaN, is a `ValueError`.
+    are float64: compare scores with them as such, as `links` does. No score, or a NaN, is a `ValueError`.
     """
     positive, negative = _scores(positive, negative)
     value = torch.unique(torch.cat([positive, negative]))

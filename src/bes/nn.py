@@ -55,7 +55,7 @@ class AttentionLayer(BoundaryAttention):
 class BESLayer(nn.Module):
     """Boundary Embedding Shaping behind an encoder: `z_hat = BESLayer(16).fit(z, data.y, mask=data.train_mask)(z)`.
 
-    It is the identity until `fit` has run Algorithm 1, and then what :class:`bes.BoundaryShaper` transforms to,
+    It is the identity until `fit` has run Algorithm 1, and then what `bes.BoundaryShaper` transforms to,
     differentiable by `z`. A layer that found no boundary stays the identity (W_out = 0), so that the parameters
     depend on the options alone and checkpoints always fit.
 
@@ -63,11 +63,11 @@ class BESLayer(nn.Module):
         dim: Width D of the embeddings `[N, D]`.
         trainable: Leave the parameters to an optimizer as well; otherwise they are frozen.
         dtype: Of the parameters, a torch dtype or its name; `fit` takes that of the embeddings.
-        **options: Those of :class:`bes.BoundaryShaper`, by name. `device` is where `fit` works; the layer itself
+        **options: Those of `bes.BoundaryShaper`, by name. `device` is where `fit` works; the layer itself
             is moved by `to`, and by `fit` to where the embeddings are.
 
     Attributes:
-        shaper_: The :class:`bes.BoundaryShaper` of the last `fit`, with what it saw; no part of the state dict.
+        shaper_: The `bes.BoundaryShaper` of the last `fit`, with what it saw; no part of the state dict.
     """
 
     shaper_: BoundaryShaper
@@ -99,7 +99,7 @@ class BESLayer(nn.Module):
             y: Class of each node `[N]`, -1 where unknown.
             edge_index: Edges `[2, E]`, for `scope="neighbors"` and `neighborhood="graph"` only.
             mask: Nodes whose label may be read, `[N]` bool; without it all that are not -1.
-            callbacks: As of :meth:`bes.BoundaryShaper.fit`.
+            callbacks: As of `bes.BoundaryShaper.fit`.
         """
         z = self._check(z).detach()
         labels = y if mask is None else _masked(y, mask, z.shape[0])

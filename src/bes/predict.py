@@ -64,7 +64,7 @@ def predict_run(run: StoredRun) -> tuple[Path, str]:
     """Write `predictions.csv` into the run's folder: every node, in the input's order, by the arm chosen on validation.
 
     Returns:
-        The file, and the sentence of :func:`choose_arm`.
+        The file, and the sentence of `choose_arm`.
     """
     _check_task(run)
     arm, sentence = choose_arm(run.records)
@@ -85,7 +85,7 @@ def predict_new(
     """Write the classes of nodes that were not there in training, by every seed's model.
 
     Args:
-        nodes: Their table, with the columns that the run's nodes had; see :func:`bes.graph.extend.extend`.
+        nodes: Their table, with the columns that the run's nodes had; see `bes.graph.extend.extend`.
         edges: Their edges, to one another and to nodes of the run; None if there are none.
         out: The CSV file to write, a row a new node.
         arm: `control` or `bes`; unless given, the one chosen on validation.

@@ -45,7 +45,7 @@ class RunDirectory:
     Args:
         path: Where; made if absent.
         config: What is run.
-        data_hash: :func:`data_hash` of the graph.
+        data_hash: `data_hash` of the graph.
     """
 
     def __init__(self, path: Path, config: RunConfig, data_hash: str) -> None:

@@ -25,7 +25,7 @@ class Graph:
     """An undirected graph with node features and labels.
 
     Args:
-        x: Features `[N, F]`, dense float32 or :class:`Sparse`. A graph without features (`F = 0`)
+        x: Features `[N, F]`, dense float32 or `Sparse`. A graph without features (`F = 0`)
             gets one-hot node ids, as sparse as they are.
         edge_index: Edges `[2, E]` as the source stores them; directed, once-stored, doubled and
             looped edges are brought to one form: both directions, no loops, no duplicates, sorted.

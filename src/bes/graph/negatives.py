@@ -23,7 +23,7 @@ def pair_keys(pairs: Tensor, n_nodes: int) -> Tensor:
 
 
 def key_pairs(keys: Tensor, n_nodes: int) -> Tensor:
-    """The pairs `[2, P]` of :func:`pair_keys`, smaller node first."""
+    """The pairs `[2, P]` of `pair_keys`, smaller node first."""
     return torch.stack([keys // n_nodes, keys % n_nodes])
 
 

@@ -61,8 +61,8 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         device: `"auto"` is the first GPU when there is one, else the CPU.
 
     Attributes:
-        net_: The trained :class:`DecoderNet`.
-        log_: Its :class:`bes.training.TrainLog`.
+        net_: The trained `DecoderNet`.
+        log_: Its `bes.training.TrainLog`.
     """
 
     def __init__(

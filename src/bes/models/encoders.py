@@ -64,7 +64,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
     epoch of the best validation accuracy (on a tie the lower loss) it is frozen, and its head stays behind.
 
     Args:
-        encoders: Names of :data:`bes.models.convs.CONVS`; the same name twice gives two different encoders.
+        encoders: Names of `bes.models.convs.CONVS`; the same name twice gives two different encoders.
         channels: Width of each encoder's embedding.
         dropout: Share of the hidden units that training drops.
         patience: Epochs without a better score after which training stops; 0 never stops it.
@@ -73,8 +73,8 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         device: `"auto"` is the first GPU when there is one, else the CPU.
 
     Attributes:
-        encoders_: The trained :class:`Encoder` modules.
-        logs_: A :class:`bes.training.TrainLog` for each.
+        encoders_: The trained `Encoder` modules.
+        logs_: A `bes.training.TrainLog` for each.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         """Train each encoder on `split.train`; labels of the graph itself are not read.
 
         Args:
-            callbacks: Called after each epoch of each encoder, with that :class:`Encoder` as the model.
+            callbacks: Called after each epoch of each encoder, with that `Encoder` as the model.
         """
         names = self._names()
         device = seeding.pick_device(self.device)

@@ -23,7 +23,7 @@ class PairEncoders(EncoderEnsemble):
     its hidden layer as for node classification. Nothing but the split's message graph is read.
 
     Args:
-        encoders: Names of :data:`bes.models.convs.CONVS`.
+        encoders: Names of `bes.models.convs.CONVS`.
         channels: Width of each encoder's hidden layer and embedding.
         decoder: Kind of the decoder through which each is trained: `mlp`, `dot` or `cheb`.
         hidden: Width of that decoder's hidden layer.

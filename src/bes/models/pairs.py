@@ -108,8 +108,8 @@ class PairDecoder(BaseEstimator):  # type: ignore[misc]
         device: `"auto"` is the first GPU when there is one, else the CPU.
 
     Attributes:
-        net_: The trained :class:`PairNet`.
-        log_: Its :class:`bes.training.TrainLog`; of `dot` an empty one.
+        net_: The trained `PairNet`.
+        log_: Its `bes.training.TrainLog`; of `dot` an empty one.
     """
 
     def __init__(

@@ -93,7 +93,7 @@ def fit_quietly(
 
 
 def shaped_rows(shaper: BoundaryShaper, z: Tensor, edge_index: Tensor | None) -> tuple[Tensor, dict[str, np.ndarray]]:
-    """The shaped embeddings, and what a run keeps of them (see :class:`SeedResult`)."""
+    """The shaped embeddings, and what a run keeps of them (see `SeedResult`)."""
     stages = shaper.stages(z, edge_index)
     between = torch.stack(stages[1:-1]) if len(stages) > 2 else z.new_empty(0, *z.shape)
     looked, n = len(shaper.boundary_), z.shape[0]
