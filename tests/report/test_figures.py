@@ -1,10 +1,8 @@
-import re
-
 import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from bes.report.figures import embedding_map, shared_map
+from bes.report.figures import shared_map, stage_maps
 
 
 @pytest.fixture
@@ -63,11 +61,19 @@ def test_there_is_a_picture_where_discriminants_fail(
         assert np.isfinite(side).all()
 
 
-def test_the_map_shows_every_class_and_rings_the_boundary(blobs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+def test_every_stage_lies_in_the_plane_of_the_first(blobs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     z, y, train = blobs
-    html = embedding_map(z, z + 0.1, np.array([3, 5]), y=np.where(y == 1, -1, y), train=train[y[train] != 1])
-    names = set(re.findall(r'"name":"([^"]+)"', html))
-    assert {"class 0", "class 2", "at the boundary"} <= names
-    assert "class 1" not in names, "nobody is known to be of it"
-    assert "before shaping" in html
-    assert "after shaping" in html
+    stages = stage_maps([z, z + 1, 2 * z], y, train)
+    left, right = shared_map(z, 2 * z, y, train)
+    assert len(stages) == 3
+    assert np.array_equal(stages[0], left)
+    assert np.array_equal(stages[2], right)
+    np.testing.assert_allclose(stages[2], 2 * stages[0])
+
+
+def test_two_classes_spread_over_an_axis_that_stays(blobs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    z, y, train = blobs
+    first, last = stage_maps([z, z + 1], y % 2, train)
+    assert np.array_equal(first[:, 1], last[:, 1])
+    assert len(np.unique(first[:, 1])) == len(z)
+    assert np.ptp(first[:, 1]) <= np.ptp(first[:, 0])

@@ -1,79 +1,94 @@
+import base64
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bes.config import RunConfig
 from bes.graph.graph import Graph
-from bes.records import RunDirectory
+from bes.graph.names import Names
 from bes.report.html import write_report
-from bes.report.tables import paired
+from bes.report.tables import arms, paired
 from bes.runs import run
+from bes.stored import StoredRun
 from bes.summary import verdict
 
-VOID = {"meta", "link", "br", "hr", "img", "input", "col", "base", "source", "wbr"}
 Quick = Callable[..., RunConfig]
+Read = Callable[[Path], Any]
 
-
-class Page(HTMLParser):
-    """Reads a page: its text outside scripts, its tags, and whether they close as they opened."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.styles: list[str] = []
-        self.feed(text)
-        self.close()
-        self.text = " ".join(" ".join(self.words).split())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        inside = self.open[-1] if self.open else ""
-        if inside == "style":
-            self.styles.append(data)
-        elif inside != "script":
-            self.words.append(data)
+NASTY = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-def page(finished: RunDirectory, small_graph: Graph) -> Page:
-    return Page(write_report(finished, small_graph).read_text())
+def page(stored: StoredRun, read: Read) -> Any:
+    return read(write_report(stored))
 
 
-def test_the_page_is_well_formed(page: Page) -> None:
-    assert page.open == []
+def made(plan: RunConfig, graph: Graph, out: Path, seeds: tuple[int, ...] = (0,)) -> Path:
+    """A run's report."""
+    return write_report(StoredRun(run(plan, graph, list(seeds), out).path))
+
+
+def test_the_page_has_one_of_what_there_is_one_of(page: Any) -> None:
     names = [tag for tag, _ in page.tags]
-    for tag in ("html", "head", "title", "body", "h1"):
+    for tag in ("html", "head", "body", "main", "h1"):
         assert names.count(tag) == 1
 
 
-def test_the_page_needs_no_network(page: Page) -> None:
+def check_order(page: Any) -> None:
+    """Headings go down one level at a time, ids are used once, labels and links find what they are for."""
+    levels = [int(tag[1]) for tag, _ in page.tags if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit()]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = Counter(attributes["id"] for _, attributes in page.tags if "id" in attributes)
+    assert max(ids.values()) == 1
+    for tag, attributes in page.tags:
+        for key in ("for", "aria-labelledby", "aria-describedby"):
+            assert attributes.get(key, next(iter(ids))) in ids
+        if tag == "a":
+            assert str(attributes["href"]).removeprefix("#") in ids
+
+
+def test_headings_ids_and_labels_are_in_order(page: Any) -> None:
+    check_order(page)
+
+
+def test_the_page_needs_no_network(page: Any) -> None:
     for tag, attributes in page.tags:
         assert tag not in ("link", "iframe", "object", "embed", "base")
-        for name in ("src", "href", "srcset", "action", "data"):
+        for name in ("src", "srcset", "action", "data"):
             assert name not in attributes, (tag, attributes)
+        assert str(attributes.get("href", "#")).startswith("#")
         assert "url(" not in (attributes.get("style") or "")
     assert not any("url(" in style or "@import" in style for style in page.styles)
 
 
-def test_the_page_tells_verdict_table_runs_and_configuration(page: Page, finished: RunDirectory) -> None:
-    assert verdict(finished.records) in page.text
-    assert "Boundary embedding shaping on sbm" in page.text
+def test_only_the_page_s_own_script_may_run(page: Any) -> None:
+    policy = next(a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a)
+    script = page.scripts[-1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert "default-src 'none'" in policy
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+
+
+def test_the_page_is_light(stored: StoredRun) -> None:
+    assert write_report(stored).stat().st_size < 500_000
+
+
+def test_the_page_tells_verdict_table_runs_and_configuration(page: Any, stored: StoredRun) -> None:
+    assert verdict(stored.records) in page.text
+    assert "Boundary embedding shaping on small" in page.text
     assert "150 nodes" in page.text
-    for row in paired(finished.records):
+    for row in paired(stored.records):
         assert " ".join(row.values()) in page.text
-    for record in finished.records:
+    for record in stored.records:
         accuracy = f"{100 * record['metrics']['test']['acc']:.2f}"
         assert f"{record['seed']} {record['arm']} {accuracy}" in page.text
     assert '"n_iter": 5' in page.text
@@ -81,15 +96,31 @@ def test_the_page_tells_verdict_table_runs_and_configuration(page: Page, finishe
     assert "test-peek" not in page.text
 
 
-def test_the_table_is_paired_and_complete(finished: RunDirectory) -> None:
-    rows = paired(finished.records)
+def test_the_sections_come_in_order(page: Any) -> None:
+    titles = (
+        "Control and shaped",
+        "The embedding, before and after",
+        "Who is taken for whom",
+        "Nodes fixed and broken",
+        "How shaping went",
+        "Calibration",
+        "Time by stage",
+        "Each seed and arm",
+        "Configuration and versions",
+    )
+    places = [page.text.index(title) for title in titles]
+    assert places == sorted(places)
+
+
+def test_the_table_is_paired_and_complete(stored: StoredRun) -> None:
+    rows = paired(stored.records)
     assert [(row["part"], row["metric"]) for row in rows] == [
         (part, metric)
         for part in ("validation", "test", "test, at the boundary")
         for metric in ("accuracy", "macro F1", "AUROC")
     ]
     by_arm = {
-        arm: [r["metrics"]["test"]["acc"] for r in finished.records if r["arm"] == arm] for arm in ("control", "bes")
+        arm: [r["metrics"]["test"]["acc"] for r in stored.records if r["arm"] == arm] for arm in ("control", "bes")
     }
     row = rows[3]
     for arm, (first, second) in by_arm.items():  # of two values the error is half their distance
@@ -98,31 +129,60 @@ def test_the_table_is_paired_and_complete(finished: RunDirectory) -> None:
     assert row["difference"] == f"{50 * (one + two):+.2f} ± {50 * abs(one - two):.2f}"
 
 
-def test_names_with_html_stay_text(tmp_path: Path, small_graph: Graph, quick: Quick) -> None:
-    name = '<script>alert("x")</script><b>&amp;'
-    graph = replace(small_graph, name=name)
-    plan = quick().model_copy(update={"dataset": name})
-    page = Page(write_report(run(plan, graph, [0], tmp_path), graph).read_text())
-    assert page.open == []
-    assert f"shaping on {name}" in page.text
-    assert "b" not in [tag for tag, _ in page.tags]
+@pytest.mark.parametrize("name", ["pairs", "classes", "clusters", "edge"])
+def test_pair_tasks_have_their_report(pair_runs: dict[str, StoredRun], read: Read, name: str) -> None:
+    stored = pair_runs[name]
+    page = read(write_report(stored))
+    check_order(page)
+    assert verdict(stored.records) in page.text
+    assert "Pairs fixed and broken" in page.text
+    assert f"Boundary: {stored.records[0]['boundary_mode']}." in page.text
+    assert ("no link" in page.text) == (stored.config.task == "link")
+    assert ("different class" in page.text) == (stored.config.task == "edge")
+    for row in arms(stored.records):
+        assert " ".join(value for value in row.values() if value) in page.text
 
 
-def test_test_peek_is_marked(tmp_path: Path, small_graph: Graph, quick: Quick) -> None:
-    page = Page(write_report(run(quick(selection="test-peek"), small_graph, [0], tmp_path), small_graph).read_text())
+def test_names_with_html_stay_text(tmp_path: Path, small_graph: Graph, quick: Quick, read: Read) -> None:
+    """A graph, its nodes and its classes."""
+    name = '</script><script>alert("x")</script><b>&amp;'
+    ids = tuple(f"{NASTY}{i}" for i in range(small_graph.n_nodes))
+    classes = ("<i>first</i>", "</script><b>second", "a & b")
+    graph = replace(small_graph, names=Names(ids, classes=classes, notes=("<u>note</u>",)))
+    page = read(made(quick().model_copy(update={"dataset": name}), graph, tmp_path, (0, 1)))
+    names = [tag for tag, _ in page.tags]
+    assert not {"b", "img", "u"} & set(names)
+    assert names.count("script") == 2, "the data of the map, and the script"
+    assert "alert" not in page.scripts[-1]
+    for text in (*classes, "<u>note</u>", NASTY, "shaping on script><b>&amp;"):
+        assert text in page.text
+    data = json.loads(page.scripts[0])
+    assert data["names"] == list(ids)
+    assert data["classes"] == list(classes)
+
+
+def test_test_peek_is_marked(tmp_path: Path, small_graph: Graph, quick: Quick, read: Read) -> None:
+    page = read(made(quick(selection="test-peek"), small_graph, tmp_path))
     assert "Selected on the test part (test-peek)." in page.text
     assert "epochs chosen on test-peek" in page.text
 
 
-def test_notes_and_missing_values_are_told(tmp_path: Path, small_graph: Graph, quick: Quick) -> None:
-    """Nothing to shape and nobody to test."""
+def test_notes_and_missing_values_are_told(tmp_path: Path, small_graph: Graph, quick: Quick, read: Read) -> None:
+    """Nothing to shape and nobody to test: those sections are left out."""
     masks = {f"{part}_mask": small_graph.y < -1 for part in ("train", "val", "test")}
     masks["val_mask"][:20] = True
     masks["train_mask"] = ~masks["val_mask"]
     graph = replace(small_graph, masks=masks)
-    plan = quick(split="mask", shaper={"delta": 0.0})
-    page = Page(write_report(run(plan, graph, [0], tmp_path), graph).read_text())
-    assert page.open == []
+    page = read(made(quick(split="mask", shaper={"delta": 0.0}), graph, tmp_path))
     assert "Seed 0: Layer 1 found no boundary nodes" in page.text
     assert "The test part has nothing to score" in page.text
     assert "test accuracy none none none" in page.text
+    assert "There was nothing to shape" in page.text
+    for title in ("Who is taken for whom", "fixed and broken", "How shaping went", "Calibration"):
+        assert title not in page.text
+    assert "range" not in [attributes.get("type") for _, attributes in page.tags]
+
+
+def test_a_graph_too_large_to_draw_says_so(stored: StoredRun, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bes.report.maps.POINTS", 50)
+    assert "Of 150 nodes, 50 are drawn" in read(write_report(stored)).text

@@ -24,7 +24,7 @@ def class_style(c: int) -> tuple[int, int]:
 def shared_map(
     before: np.ndarray, after: np.ndarray, y: np.ndarray, train: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both embeddings `[N, D]` in one plane: see :func:`stage_maps`."""
+    """Both embeddings `[N, D]` in one plane: see `stage_maps`."""
     left, right = stage_maps([before, after], y, train)
     return left, right
 

@@ -1,0 +1,116 @@
+"""One report of several runs, with a comparison on top."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from bes.errors import InputError
+from bes.report.content import content, figures
+from bes.report.html import render, write_page
+from bes.stored import StoredRun
+from bes.summary import headline, verdict
+
+#: The file by which a run's folder is known.
+RECORDS = "records.jsonl"
+
+#: Runs with a map, and characters of all runs' sections, at most.
+MAPS, LENGTH = 6, 13_000_000
+
+
+def find_runs(paths: list[Path]) -> list[StoredRun]:
+    """The runs in these folders, or anywhere below them, each once; a run that has no finished seed is passed over."""
+    found: dict[Path, StoredRun] = {}
+    for path in paths:
+        if (path / RECORDS).is_file():
+            folders = [path]
+        else:
+            records = sorted(path.rglob(RECORDS)) if path.is_dir() else []
+            folders = [record.parent for record in records if record.stat().st_size]
+        if not folders:
+            what = "holds no finished run" if path.is_dir() else "is not a folder"
+            raise InputError(f"{path} {what}: give a folder that `bes run` left in its --out, or one that holds such.")
+        for folder in folders:
+            found.setdefault(folder.resolve(), StoredRun(folder))
+    return list(found.values())
+
+
+def write_comparison(runs: list[StoredRun], out: Path) -> Path:
+    """Write one report of the runs to `out` and return it; a single run gets the report it always has."""
+    if not runs:
+        raise InputError("There is no run to report on: give folders that `bes run` left in its --out.")
+    out = Path(out)
+    if out.is_dir():
+        raise InputError(f"{out} is a folder: give the name of a file, such as {out / 'report.html'}.")
+    if len(runs) == 1:
+        write_page(out, "template.html", run=content(runs[0]))
+        return out
+    labels = run_labels(runs)
+    sections: list[dict[str, Any]] = []
+    length = 0
+    for place, run in enumerate(runs):
+        text = render("section.html", run=content(run, seeds=1, with_map=place < MAPS), prefix=f"run{place}-")
+        length += len(text)
+        if sections and length > LENGTH:
+            break
+        sections.append({"label": labels[place], "html": Markup(text), "mapped": place < MAPS})
+    write_page(
+        out,
+        "comparison.html",
+        rows=[{"label": label, **row(run)} for label, run in zip(labels, runs, strict=True)],
+        labels=labels,
+        differing=differing([run.config.model_dump(mode="json") for run in runs]),
+        sections=sections,
+        maps=MAPS,
+    )
+    return out
+
+
+def run_labels(runs: list[StoredRun]) -> list[str]:
+    """What runs are called: their folders' names, or as much of the way to them as tells them apart."""
+    names = [run.path.resolve().name for run in runs]
+    if len(set(names)) == len(names):
+        return names
+    top = os.path.commonpath([run.path.resolve() for run in runs])
+    return [run.path.resolve().relative_to(top).as_posix() for run in runs]
+
+
+def row(run: StoredRun) -> dict[str, Any]:
+    """A run in a line; its verdict is what follows the figures in the sentence."""
+    return {
+        "dataset": run.name,
+        "task": run.config.task,
+        "preset": run.config.preset,
+        "split": run.config.split,
+        "seeds": len(run.seeds),
+        "metric": headline(run.records)[1],
+        **figures(run),
+        "verdict": verdict(run.records).rsplit(": ", 1)[-1].removesuffix("."),
+        "peeked": run.config.selection == "test-peek",
+    }
+
+
+def differing(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The keys in which configurations are not all the same, each with its values, a run a value."""
+    flat = [_flat(config) for config in configs]
+    keys = dict.fromkeys(key for one in flat for key in one)
+    rows = [{"key": key, "values": [one.get(key, "") for one in flat]} for key in keys]
+    return [row for row in rows if len(set(row["values"])) > 1]
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Sections as dotted keys, values as text."""
+    found: dict[str, str] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, list):
+            found[prefix + key] = ", ".join(map(str, value))
+        else:
+            found[prefix + key] = value if isinstance(value, str) else json.dumps(value)
+    return found

@@ -1,0 +1,111 @@
+"""What the report of one run says, as plain data: the template only lays it out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bes.report import calibration, tables, training
+from bes.report.confusion import matrices
+from bes.report.maps import SEEDS, map_data
+from bes.report.nodes import Around, changes, tally
+from bes.report.outcomes import Outcome, class_names, outcomes
+from bes.stored import StoredRun
+from bes.summary import Summary, difference, headline, values, verdict
+
+#: What "at the boundary" means, by task or by what was shaped.
+AT_BOUNDARY = {
+    "node": "the test nodes whose five nearest training nodes, in the unshaped embedding, do not all have one class",
+    "classes": "the test pairs with an end whose five nearest labelled nodes (itself among them), in the unshaped "
+    "embedding, do not all have one class",
+    "clusters": "the test pairs with an end whose five nearest nodes (itself among them), in the unshaped "
+    "embedding, are not all in one cluster",
+    "pairs": "the test pairs whose five nearest training pairs, in the unshaped embedding, do not all have one class",
+}
+
+#: What messages passed over, for pairs.
+MESSAGES = {
+    "train": "training edges only",
+    "train+val": "training edges, and over validation edges when test pairs are scored",
+    "all": "all edges, whose classes are what is predicted",
+}
+
+
+def content(run: StoredRun, *, seeds: int = SEEDS, with_map: bool = True) -> dict[str, Any]:
+    """Every section of a run's report.
+
+    Args:
+        seeds: Seeds that can be looked at one by one, at most.
+        with_map: Whether the map of the embedding is among them.
+    """
+    found = outcomes(run)
+    drawn = map_data(run, seeds) if with_map else None
+    shown = [one["seed"] for one in drawn["seeds"]] if drawn else run.seeds[:seeds]
+    return {
+        **opening(run),
+        "map": drawn,
+        "seeds": shown,
+        "confusion": matrices(found, class_names(run)),
+        "changes": _changes(run, found, shown),
+        "curves": _curves(run, shown),
+        "calibration": calibration.diagram(calibration.by_arm(found)),
+        "times": training.times(run.records),
+        "runs": sorted(run.records, key=lambda r: (r["seed"], r["arm"])),
+        "notes": notes(run),
+        "settings": run.config.model_dump(mode="json"),
+        "versions": {name: version for name, version in run.records[0]["versions"].items() if version},
+    }
+
+
+def opening(run: StoredRun) -> dict[str, Any]:
+    """What was run and what came of it."""
+    records, graph = run.records, run.graph
+    first = records[0]
+    return {
+        "name": run.name,
+        "config": run.config,
+        "counts": {
+            "nodes": graph.n_nodes,
+            "edges": graph.n_edges,
+            "features": graph.n_features,
+            "classes": graph.n_classes,
+        },
+        "what": "nodes" if run.config.task == "node" else "pairs",
+        "peeked": run.config.selection == "test-peek",
+        "verdict": verdict(records),
+        "headline": headline(records),
+        "figures": figures(run),
+        "paired": tables.paired(records),
+        "arms": tables.arms(records),
+        "at_boundary": AT_BOUNDARY[first.get("boundary_mode", "node")],
+        "boundary_mode": first.get("boundary_mode"),
+        "messages": MESSAGES.get(first.get("message_graph", "")),
+        "labels_as_features": first.get("labels_as_features", False),
+    }
+
+
+def figures(run: StoredRun) -> dict[str, str]:
+    """The headline metric on the test part: control, bes, and the paired difference."""
+    metric, _ = headline(run.records)
+    by_arm = {arm: Summary.of(list(values(run.records, arm, metric).values())).text() for arm in ("control", "bes")}
+    return {**by_arm, "difference": difference(run.records, metric).text(signed=True)}
+
+
+def notes(run: StoredRun) -> list[str]:
+    """What there is to remark on the graph and on the seeds."""
+    own = list(run.graph.names.notes) if run.graph.names else []
+    each = [f"Seed {record['seed']}: {note}" for record in run.records for note in record["notes"]]
+    return list(dict.fromkeys([*own, *each]))
+
+
+def _changes(run: StoredRun, found: list[Outcome], shown: list[int]) -> list[dict[str, Any]]:
+    """Fixed and broken items of the seeds shown."""
+    if not found:
+        return []
+    count, around, names = tally(found, run.graph.n_nodes), Around(run.graph), class_names(run)
+    return [changes(outcome, count, around, names) for outcome in found if outcome.seed in shown]
+
+
+def _curves(run: StoredRun, shown: list[int]) -> list[dict[str, Any]]:
+    """How shaping went, in the seeds shown that were shaped."""
+    every = [(seed, training.curves(run.history(seed))) for seed in shown]
+    return [{"seed": seed, **one} for seed, one in every if one is not None]

@@ -1,0 +1,45 @@
+"""Headless Chromium for pages: skipped with a message where there is none."""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+#: Debian's name first; a browser elsewhere can be named by the environment.
+CHROMIUM = os.environ.get("BES_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+#: WebGL without a graphics card, and no sandbox because tests may run as root in a container.
+FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[sync_api.Browser]":
+    """One browser for all pages of a test process."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium here: install Debian's package chromium, or name one in BES_CHROMIUM")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: "sync_api.Browser") -> "Iterator[sync_api.Page]":
+    """A fresh page that lets no error pass: neither in the console, nor a dialog, nor a request to the network."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: None if _local(request.url) else wrong.append(f"request: {request.url}"))
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def _local(url: str) -> bool:
+    return url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))

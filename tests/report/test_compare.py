@@ -1,0 +1,126 @@
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bes.config import RunConfig
+from bes.errors import InputError
+from bes.graph.graph import Graph
+from bes.report import compare
+from bes.report.compare import differing, find_runs, run_labels, write_comparison
+from bes.runs import run
+from bes.stored import StoredRun
+from bes.summary import verdict
+
+Read = Callable[[Path], Any]
+
+
+@pytest.fixture(scope="module")
+def tree(
+    tmp_path_factory: pytest.TempPathFactory, small_graph: Graph, quick: Callable[..., RunConfig], stored: StoredRun
+) -> Path:
+    """Two runs at different depths, a folder without one, and a run that has just begun."""
+    top = tmp_path_factory.mktemp("tree")
+    shutil.copytree(stored.path, top / "paper")
+    run(quick(selection="test-peek", shaper={"tau": 5.0}), small_graph, [0], top / "more" / "deep" / "peek")
+    (top / "notes").mkdir()
+    (top / "begun").mkdir()
+    (top / "begun" / "records.jsonl").touch()
+    shutil.copy(stored.path / "config.json", top / "begun")
+    return top
+
+
+def test_runs_are_found_at_any_depth_each_once(tree: Path) -> None:
+    found = find_runs([tree])
+    assert [one.path for one in found] == [tree / "more" / "deep" / "peek", tree / "paper"]
+    again = find_runs([tree / "paper", tree, tree / "more" / ".." / "paper"])
+    assert [one.path for one in again] == [tree / "paper", tree / "more" / "deep" / "peek"]
+
+
+@pytest.mark.parametrize("name", ["notes", "missing", "paper/config.json", "begun"])
+def test_where_there_is_none_one_sentence_says_so(tree: Path, name: str) -> None:
+    with pytest.raises(InputError) as told:
+        find_runs([tree / name])
+    text = str(told.value)
+    assert str(tree / name) in text
+    assert "`bes run`" in text
+    assert text.endswith(".")
+    assert "\n" not in text
+
+
+def test_only_the_settings_that_differ_are_told() -> None:
+    found = differing(
+        [
+            {"a": 1, "same": [1, 2], "part": {"x": 0.5, "y": "u"}},
+            {"a": 1, "same": [1, 2], "part": {"x": 0.25, "y": "u"}, "new": ["p", "q"]},
+        ]
+    )
+    assert found == [
+        {"key": "part.x", "values": ["0.5", "0.25"]},
+        {"key": "new", "values": ["", "p, q"]},
+    ]
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(tree: Path, tmp_path: Path) -> None:
+    assert run_labels(find_runs([tree])) == ["peek", "paper"]
+    for folder in ("a", "b"):
+        shutil.copytree(tree / "paper", tmp_path / folder / "run")
+    assert run_labels(find_runs([tmp_path])) == ["a/run", "b/run"]
+
+
+def test_the_page_compares_and_holds_each_run(tree: Path, tmp_path: Path, read: Read) -> None:
+    found = find_runs([tree])
+    out = write_comparison(found, tmp_path / "new" / "report.html")
+    page = read(out)
+    assert out == tmp_path / "new" / "report.html"
+    assert "2 runs compared" in page.text
+    for one in found:
+        assert verdict(one.records) in page.text
+        assert verdict(one.records).rsplit(": ", 1)[-1].removesuffix(".") in page.text
+    assert "selection test-peek validation" in page.text
+    assert "shaper.tau 5.0 10.0" in page.text
+    assert "shaper.n_iter" not in page.text.split("Each run")[0]
+    assert "Some runs were selected on the test part" in page.text
+    assert [a["class"] for tag, a in page.tags if a.get("class") == "map"] == ["map", "map"]
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    levels = [int(tag[1]) for tag, _ in page.tags if tag in ("h1", "h2", "h3", "h4", "h5", "h6")]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_a_single_run_has_the_report_it_always_has(stored: StoredRun, tmp_path: Path, read: Read) -> None:
+    page = read(write_comparison([stored], tmp_path / "one.html"))
+    assert "compared" not in page.text
+    assert "Boundary embedding shaping on small" in page.text
+
+
+def test_tasks_can_stand_side_by_side(
+    stored: StoredRun, pair_runs: dict[str, StoredRun], tmp_path: Path, read: Read
+) -> None:
+    page = read(write_comparison([stored, *pair_runs.values()], tmp_path / "all.html"))
+    for metric in ("accuracy", "AUC"):
+        assert metric in page.text
+    assert "task node link link link edge" in page.text
+
+
+def test_a_heavy_page_leaves_maps_and_runs_out_and_says_so(
+    stored: StoredRun, pair_runs: dict[str, StoredRun], tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [stored, *pair_runs.values()]
+    monkeypatch.setattr(compare, "MAPS", 2)
+    page = read(write_comparison(runs, tmp_path / "maps.html"))
+    assert sum(a.get("class") == "map" for _, a in page.tags) == 2
+    assert "only the first 2 runs have a map;" in page.text
+    monkeypatch.setattr(compare, "LENGTH", 1)
+    page = read(write_comparison(runs, tmp_path / "short.html"))
+    assert sum(a.get("class") == "one" for tag, a in page.tags if tag == "details") == 1
+    assert "only the first 1 have their sections here" in page.text
+
+
+@pytest.mark.parametrize("case", ["no run", "a folder"])
+def test_what_cannot_be_written_is_one_sentence(case: str, stored: StoredRun, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^[^\n]+\.$|^[^\n]+html\.$"):
+        write_comparison([] if case == "no run" else [stored], tmp_path)
