@@ -6,7 +6,8 @@ import matplotlib
 import numpy as np
 
 from bes.graph.catalog import load
-from bes.report.figures import COLORS, shared_map
+from bes.planes import plane
+from bes.report.figures import COLORS
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -21,7 +22,7 @@ def main() -> None:
         before, after, boundary = file["before"], file["after"], file["boundary"]
     with np.load(run / "splits" / "0.npz") as file:
         train = file["train"]
-    sides = shared_map(before, after, y, train)
+    sides = plane([before, after], y, train)
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), sharex=True, sharey=True, layout="constrained")
     for axis, side, title in zip(axes, sides, ("before shaping", "after shaping"), strict=True):
         for c in np.unique(y):

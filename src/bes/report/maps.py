@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from bes.graph.arrays import Array
-from bes.report.figures import COLORS, class_style, stage_maps
+from bes.planes import plane
+from bes.report.figures import COLORS, class_style
 from bes.report.outcomes import ARMS, class_names, edge_class_names
 from bes.stored import StoredRun
 
@@ -65,9 +66,9 @@ def seed_map(run: StoredRun, seed: int) -> dict[str, Any]:
     stages = [rows["before"], *rows["between"], rows["after"]] if rows["boundaries"].any() else [rows["before"]]
     rings = rows["boundaries"]
     drawn = sample(np.asarray(rings.any(0)), label, POINTS)
-    plane = np.stack(stage_maps(stages, label, train))[:, drawn]
+    flat = np.stack(plane(stages, label, train))[:, drawn]
     at = rows["pair"] if "pair" in rows else np.arange(len(label))[:, None]
-    one: dict[str, Any] = {"seed": seed, "total": len(label), "at": at[drawn], "label": label[drawn], "stages": plane}
+    one: dict[str, Any] = {"seed": seed, "total": len(label), "at": at[drawn], "label": label[drawn], "stages": flat}
     one["line"] = len(np.unique(label[train])) < 3 or stages[0].shape[1] == 1
     one["rings"] = [np.flatnonzero(layer[drawn]) for layer in rings]
     return one | (_predicted(run, seed, split, drawn) if of_nodes else {})
