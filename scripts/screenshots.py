@@ -18,8 +18,6 @@ IMAGES = Path("docs/images")
 def report(page: Page) -> None:
     page.goto((RUN / "report.html").resolve().as_uri())
     page.wait_for_timeout(1500)  # the map is drawn
-    page.evaluate("document.querySelector('canvas').scrollIntoView({block: 'center'})")
-    page.wait_for_timeout(500)
     page.screenshot(path=IMAGES / "report.png")
 
 
@@ -44,8 +42,8 @@ def main() -> None:
     flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=flags)
-        for take in (report, explorer):
-            take(browser.new_page(viewport={"width": 1280, "height": 860}))
+        report(browser.new_page(viewport={"width": 1280, "height": 1560}))
+        explorer(browser.new_page(viewport={"width": 1280, "height": 860}))
         browser.close()
 
 

@@ -16,6 +16,7 @@ import torch
 from rich.console import Console
 
 from bes import console
+from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.catalog import load
 from bes.graph.datasets import CATALOG
@@ -340,19 +341,20 @@ def test_doctor_tells_versions_devices_and_data(data_root: Path, command: Call) 
 def test_help_names_every_command(command: Call) -> None:
     called = command("--help")
     assert called.code == 0
-    for word in ("run", "shape", "data", "doctor"):
+    for word in ("run", "predict", "report", "explore", "shape", "data", "doctor"):
         assert word in called.out
 
 
-def test_a_bar_over_the_seeds_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_over_the_seeds_at_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, quick: Callable[..., RunConfig]
+) -> None:
     for show, terminal in ((True, True), (False, True), (True, False)):
         shown = StringIO()
         monkeypatch.setattr(console, "out", Console(file=shown, force_terminal=terminal, width=100))
-        with console.seeds_bar(4, show=show) as progress:
-            assert (progress is not None) == (show and terminal)
-            if progress:
-                progress(3, 4)
-        assert ("3/4" in shown.getvalue()) == (show and terminal)
+        with console.seeds_bar(quick(), 4, show=show) as bar:
+            bar.seeds(2, 4)
+            bar.watch("encoder gcn", 5)(0, None, {})
+        assert ("seed 3/4" in shown.getvalue()) == (show and terminal)
 
 
 def test_bad_input_can_be_caught_as_a_value_error() -> None:
