@@ -5,8 +5,11 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from playwright import sync_api
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+from bes.explore.server import Server
+from explore.made import serving
+from explore.page import Explorer, awkward_run
 
 #: Debian's name first; a browser elsewhere can be named by the environment.
 CHROMIUM = os.environ.get("BES_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -39,6 +42,17 @@ def page(browser: "sync_api.Browser") -> "Iterator[sync_api.Page]":
     yield page
     context.close()
     assert wrong == []
+
+
+@pytest.fixture(scope="session")
+def awkward_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """150 nodes in four classes, some with awkward names."""
+    yield from serving(awkward_run(tmp_path_factory.mktemp("made") / "run"))
+
+
+@pytest.fixture
+def explorer(page: "sync_api.Page", awkward_server: Server) -> Explorer:
+    return Explorer(page, awkward_server)
 
 
 def _local(url: str) -> bool:

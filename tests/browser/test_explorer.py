@@ -1,24 +1,10 @@
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
+from playwright import sync_api
 
 from bes.explore.server import Server
 from explore.made import made_graph, made_run, serving
-from explore.page import HOSTILE, LOOPS, Explorer, awkward_run
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """150 nodes in four classes, some with awkward names."""
-    yield from serving(awkward_run(tmp_path_factory.mktemp("made") / "run"))
-
-
-@pytest.fixture
-def explorer(page: "sync_api.Page", server: Server) -> Explorer:
-    return Explorer(page, server)
+from explore.page import HOSTILE, LOOPS, Explorer
 
 
 def test_search_finds_a_node_and_flies_to_it(explorer: Explorer) -> None:
@@ -142,9 +128,9 @@ def test_keys_move_the_map_and_reach_every_control(explorer: Explorer) -> None:
     assert {"color", "ring", "map", "lasso", "fit", "theme", "stage", "close", "node"} <= set(reached)
 
 
-def test_it_fits_a_phone(page: "sync_api.Page", server: Server) -> None:
+def test_it_fits_a_phone(page: "sync_api.Page", awkward_server: Server) -> None:
     page.set_viewport_size({"width": 375, "height": 720})
-    explorer = Explorer(page, server)
+    explorer = Explorer(page, awkward_server)
     assert explorer.box["height"] > 300
     page.get_by_text("Colours and filters").click()
     assert page.locator("#color").is_visible()
@@ -175,8 +161,8 @@ def test_nodes_of_links_show_what_there_is(page: "sync_api.Page", tmp_path_facto
         assert set(explorer.table()[0]) == {"id", "class", "group"}
 
 
-def test_a_page_without_the_token_is_refused(page: "sync_api.Page", server: Server) -> None:
-    for url in (server.url + "x", server.url.split("?")[0]):
+def test_a_page_without_the_token_is_refused(page: "sync_api.Page", awkward_server: Server) -> None:
+    for url in (awkward_server.url + "x", awkward_server.url.split("?")[0]):
         answer = page.request.get(url)
         assert answer.status == 403
         assert answer.text().count("\n") == 1

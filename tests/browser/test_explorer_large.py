@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from playwright import sync_api
 
 from bes.explore.server import Server
 from explore.made import made_graph, made_run, serving
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 
 NODES = 200_000

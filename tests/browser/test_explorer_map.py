@@ -1,24 +1,9 @@
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
+from playwright import sync_api
 
 from bes.explore.server import Server
-from explore.made import serving
-from explore.page import CLASSES, HOSTILE, LOOPS, Explorer, awkward_run, inside
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """150 nodes in four classes, some with awkward names."""
-    yield from serving(awkward_run(tmp_path_factory.mktemp("made") / "run"))
-
-
-@pytest.fixture
-def explorer(page: "sync_api.Page", server: Server) -> Explorer:
-    return Explorer(page, server)
+from explore.page import CLASSES, HOSTILE, LOOPS, Explorer, inside
 
 
 @pytest.mark.parametrize("shift", [True, False])
@@ -134,9 +119,9 @@ def test_wheel_and_drag_move_the_map_without_choosing(explorer: Explorer) -> Non
     assert page.locator("#panel").is_hidden(), "a click beside all nodes chooses none"
 
 
-def test_light_and_dark(page: "sync_api.Page", server: Server) -> None:
+def test_light_and_dark(page: "sync_api.Page", awkward_server: Server) -> None:
     page.emulate_media(color_scheme="dark")
-    explorer = Explorer(page, server)
+    explorer = Explorer(page, awkward_server)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 30)"
     dark = explorer.picture()
     page.click("#theme")

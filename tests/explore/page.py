@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
+from playwright import sync_api
 
 from bes.explore.server import Server
 from bes.stored import StoredRun
 from explore.made import made_graph, made_run
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 #: Ids that would be run if they were read as HTML, or split if they were not quoted.
 HOSTILE = ["<img src=x onerror=alert(1)>", 'a "quoted", id', "line\nbreak", " spaces "]
