@@ -216,9 +216,7 @@ def test_content_that_does_not_fit_together_is_refused(change: str, seed: SeedRe
     CHANGES[change]({"state": state, "tensors": tensors})
     text = json.dumps({**state, "sha256": checkpoint._digest(state, tensors)})
     save_file(tensors, tmp_path / "m.safetensors", {"bes": text})
-    with pytest.raises(
-        InputError, match=r"m\.safetensors is damaged, or of another version of bes-graph: run it again"
-    ):
+    with pytest.raises(InputError, match=r"m\.safetensors is damaged, or of another version of bes-graph: remove it"):
         NodeModel.load(tmp_path / "m.safetensors")
 
 

@@ -364,3 +364,10 @@ def test_runs_of_pairs_predict_no_nodes(finished: RunDirectory, tmp_path: Path, 
         with pytest.raises(InputError, match=f"is of task {task}, and gives no classes to nodes: use one of task node"):
             call()
     assert not (tmp_path / "run" / "predictions.csv").exists()
+
+
+def test_a_tsv_is_separated_by_tabs(tmp_path: Path) -> None:
+    write_predictions(tmp_path / "p.tsv", ["a", "b"], "who", ["x", "y"], np.array([[0.25, 0.75], [1.0, 0.0]]))
+    with (tmp_path / "p.tsv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file, delimiter="\t"))
+    assert rows == [["who", "prediction", "prob_x", "prob_y"], ["a", "y", "0.25", "0.75"], ["b", "x", "1", "0"]]

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit
 from bes.pipeline import run_seed
 from bes.records import RunDirectory, data_hash, versions
+from bes.runs import run
 
 Quick = Callable[..., RunConfig]
 
@@ -179,13 +181,27 @@ def test_a_second_time_adds_nothing(tmp_path: Path, small_graph: Graph, quick: Q
 
 def test_a_line_cut_short_is_cut_off(tmp_path: Path, finished: RunDirectory) -> None:
     good = (finished.path / "records.jsonl").read_bytes()
-    RunDirectory(tmp_path, finished.config, "hash")
+    shutil.copytree(finished.path, tmp_path, dirs_exist_ok=True)
     for damage in (good[:-1], good[:-40], good[: good.rfind(b"\n", 0, -1) + 2]):
         (tmp_path / "records.jsonl").write_bytes(damage)
-        directory = RunDirectory(tmp_path, finished.config, "hash")
+        directory = RunDirectory(tmp_path, finished.config, finished.data_hash)
         assert [(r["seed"], r["arm"]) for r in directory.records] == [(0, "control"), (0, "bes"), (1, "control")]
         assert lines(tmp_path) == directory.records
         assert directory.missing([0, 1, 2], ("control", "bes")) == [1, 2]
+
+
+def test_a_seed_without_one_of_its_files_is_run_again(
+    tmp_path: Path, finished: RunDirectory, small_graph: Graph, quick: Quick
+) -> None:
+    shutil.copytree(finished.path, tmp_path, dirs_exist_ok=True)
+    before = contents(tmp_path)
+    for name in ("predictions/0-control.npz", "models/1.safetensors", "history/0.json", "graph.npz"):
+        (tmp_path / name).unlink()
+        run(quick(), small_graph, [0, 1], tmp_path)
+        assert {file: digest for file, (digest, _) in contents(tmp_path).items() if not file.endswith(".npz")} == {
+            file: digest for file, (digest, _) in before.items() if not file.endswith(".npz")
+        }
+        assert contents(tmp_path).keys() == before.keys()
 
 
 def test_what_a_kill_left_behind_is_swept(tmp_path: Path, quick: Quick) -> None:
@@ -209,7 +225,7 @@ def test_another_configuration_or_other_data_is_refused_and_nothing_changes(
     ) as caught:
         RunDirectory(path, quick(shaper={"n_iter": 6}), finished.data_hash)
     assert str(path) in str(caught.value)
-    with pytest.raises(InputError, match=r"holds another run \(data_hash is .*: choose another --out"):
+    with pytest.raises(InputError, match=r"holds another run \(the data are not the same\): choose another --out"):
         RunDirectory(path, quick(), "other")
     assert contents(path) == before
     damaged = tmp_path / "damaged"

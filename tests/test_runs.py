@@ -145,7 +145,7 @@ def test_changed_masks_are_other_data(tmp_path: Path, small_graph: Graph, quick:
         masks[f"{part}_mask"][split.nodes(part)] = True
     run(quick(split="mask"), replace(small_graph, masks=masks), [0], tmp_path)
     masks = {**masks, "val_mask": masks["test_mask"], "test_mask": masks["val_mask"]}
-    with pytest.raises(InputError, match="data_hash"):
+    with pytest.raises(InputError, match="the data are not the same"):
         run(quick(split="mask"), replace(small_graph, masks=masks), [1], tmp_path)
     assert {r["seed"] for r in lines(tmp_path)} == {0}
 
@@ -237,6 +237,24 @@ def test_two_processes_killed_and_called_again_end_as_one_that_never_stopped(
     assert same_arrays(killed, whole, "splits")
     assert not list(killed.rglob(".part-*"))
     assert (killed / "report.html").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="Linux only")
+def test_ctrl_c_stops_two_processes_at_work(tmp_path: Path, graph_file: Path, quick_settings: list[str]) -> None:
+    words = [*quick_settings, "--set", "decoder.epochs=1000000", "--seeds", "0-5", "--jobs", "2"]
+    process = started(graph_file, tmp_path / "out", *words)
+    while process.poll() is None and len(children := workers(process.pid)) < 3:
+        time.sleep(0.05)
+    time.sleep(2)  # they are at work, and would be for hours
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "call it again with the same --out to go on" in err
+    assert "Traceback" not in err
+    deadline = time.monotonic() + 30
+    while any(alive(child) for child in children):
+        assert time.monotonic() < deadline, "workers outlive the run"
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,9 @@ def test_a_damaged_run_is_refused(copy: Path, name: str, content: Any) -> None:
     path.unlink()
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=rf"{name} is (missing or )?damaged.*: run it again\.") as caught:
+    with pytest.raises(
+        InputError, match=rf"{name} is (missing or )?damaged.*(run it again|call `bes run` again)\."
+    ) as caught:
         StoredRun(copy)
     one_sentence(caught)
 

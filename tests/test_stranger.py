@@ -46,7 +46,8 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def words(folder: Path, **other: str) -> list[str]:
     given = {"nodes": str(folder / "people.csv"), "edges": str(folder / "knows.csv"), "label": "team", **other}
-    return ["run", *(word for key, value in given.items() for word in (f"--{key}", value)), "--seeds", "0-1"]
+    pairs = [(f"--{key}", value) for key, value in given.items() if value]
+    return ["run", *(word for pair in pairs for word in pair), "--seeds", "0-1"]
 
 
 def test_half_of_the_people_get_a_team(people: Path, command: Call) -> None:
@@ -147,6 +148,12 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], dict[str, str], tuple[str, .
         ("'prediction'", "rename"),
     ),
     "a row too short": (lambda path: spoil(path / "people.csv", "p002,", ""), {}, ("Line 4", "people.csv", "cells")),
+    "no label named": (lambda _: None, {"label": ""}, ("people", "--label")),
+    "an id that a terminal would draw": (
+        lambda path: spoil(path / "knows.csv", "2024", "2024\r\np001,chr1:100:B,2024"),
+        {},
+        ("'chr1:100:B'", "line 3"),
+    ),
     "a setting misspelt": (lambda _: None, {"set": "n_layer=3"}, ("n_layer", "n_layers")),
 }
 

@@ -203,7 +203,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def _damaged(path: str | Path) -> InputError:
-    return InputError(f"The file {path} is damaged, or of another version of bes-graph: run it again.")
+    return InputError(
+        f"The file {path} is damaged, or of another version of bes-graph: remove it, and call `bes run` again."
+    )
 
 
 def _digest(state: dict[str, Any], tensors: dict[str, Tensor]) -> str:

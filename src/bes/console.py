@@ -25,7 +25,7 @@ from bes.report import tables
 from bes.stored import StoredRun
 from bes.summary import verdict
 
-out = Console(highlight=False)
+out = Console(highlight=False, emoji=False)
 Item = TypeVar("Item")
 
 #: Where the predictions are, and by which arm.

@@ -232,7 +232,9 @@ def _masked(y: Any, mask: Any, n: int) -> Any:
     values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if values.shape != (n,):
         return values  # the shaper says what is wrong
-    if values.dtype.kind in "OSU":
+    if values.dtype.kind == "O":
+        return np.array([value if known else -1 for value, known in zip(values, read, strict=True)], dtype=object)
+    if values.dtype.kind in "SU":
         return np.where(read, values.astype(str), "-1")
     return np.where(read, values.astype(np.int64) if values.dtype.kind in "bu" else values, -1)
 

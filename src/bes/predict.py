@@ -125,7 +125,8 @@ def write_predictions(path: Path, ids: Sequence[str], id_column: str, classes: S
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)  # ends lines with \r\n: with \n alone Python leaves a \r in an id unquoted
+            # its lines end with \r\n: with \n alone Python leaves a \r in an id unquoted
+            writer = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",")
             writer.writerow(header)
             for name, best, row in zip(ids, likeliest, prob.tolist(), strict=True):
                 writer.writerow([name, classes[best], *(f"{p:.6g}" for p in row)])

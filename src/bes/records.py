@@ -9,6 +9,7 @@ import platform
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -35,7 +36,7 @@ def data_hash(graph: Graph) -> str:
         digest.update(f"{name}{tuple(mask.shape)}".encode())
         digest.update(mask.cpu().numpy().tobytes())
     if graph.names is not None:
-        digest.update(graph.names.to_json().encode())
+        digest.update(replace(graph.names, notes=()).to_json().encode())  # notes name files, which may move
     return digest.hexdigest()
 
 
@@ -92,9 +93,21 @@ class RunDirectory:
             raise InputError(f"{path} is damaged: choose another --out, or delete that one.") from None
 
     def missing(self, seeds: list[int], arms: tuple[str, ...]) -> list[int]:
-        """The seeds that still lack an arm."""
+        """The seeds that still lack an arm or a file."""
         done = {(record["seed"], record["arm"]) for record in self.records}
-        return [seed for seed in seeds if any((seed, arm) not in done for arm in arms)]
+        return [
+            seed
+            for seed in seeds
+            if any((seed, arm) not in done for arm in arms)
+            or not all(path.exists() for path in self._files(seed, arms))
+        ]
+
+    def _files(self, seed: int, arms: tuple[str, ...]) -> list[Path]:
+        """What a finished seed has left."""
+        names = [f"splits/{seed}.npz", f"embeddings/{seed}.npz", f"history/{seed}.json"]
+        names += [f"predictions/{seed}-{arm}.npz" for arm in arms]
+        names += [f"{MODELS}/{seed}.safetensors"] if self.config.task == "node" else []
+        return [self.path / name for name in names]
 
     def keep(self, graph: Graph) -> None:
         """Write the graph beside its run, so that the folder can be opened without where it came from."""
@@ -118,10 +131,13 @@ class RunDirectory:
             result.model.save(self.path / MODELS / f"{seed}.safetensors")
         done = {(record["seed"], record["arm"]) for record in self.records}
         for arm in result.arms:
+            predictions = self.path / "predictions" / f"{seed}-{arm.arm}.npz"
+            if (seed, arm.arm) in done and predictions.exists():
+                continue
+            with whole_file(predictions) as temporary:
+                save_npz(temporary, arm.predictions)
             if (seed, arm.arm) in done:
                 continue
-            with whole_file(self.path / "predictions" / f"{seed}-{arm.arm}.npz") as temporary:
-                save_npz(temporary, arm.predictions)
             record = {
                 "dataset": self.config.dataset,
                 "task": self.config.task,
@@ -195,6 +211,8 @@ def _commit() -> str | None:
 
 def _difference(old: Any, new: Any, where: str = "") -> str:
     """The first key in which two configurations differ."""
+    if where == "data_hash":
+        return "the data are not the same"
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):

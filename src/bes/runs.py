@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context, parent_process
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import torch
@@ -68,14 +71,17 @@ def run(
     jobs = min(jobs, len(missing))
     threads = max(1, (os.cpu_count() or 1) // jobs)
     context = get_context("spawn")  # forked torch threads hang
-    with ProcessPoolExecutor(jobs, context, initializer=_start_worker, initargs=(threads,)) as pool:
-        futures = [pool.submit(_run_one, config, graph, seed, directory.path, log) for seed in missing]
-        try:
-            for future in as_completed(futures):
-                keep(future.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    stop = context.Event()
+    pool = ProcessPoolExecutor(jobs, context, initializer=_start_worker, initargs=(threads, stop))
+    futures = [pool.submit(_run_one, config, graph, seed, directory.path, log) for seed in missing]
+    try:
+        for future in as_completed(futures):
+            keep(future.result())
+    except BaseException:
+        stop.set()  # a seed at work would run to its end, for nobody
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
     return directory
 
 
@@ -87,21 +93,24 @@ def _run_one(
         return run_seed(config, graph, seed, watchers)
     from bes.callbacks import make_log
 
-    with make_log(log, out / "logs" / str(seed)) as kept:
+    place = out / "logs" / str(seed)
+    shutil.rmtree(place, ignore_errors=True)  # of a seed that was stopped and begins anew
+    with make_log(log, place) as kept:
         return run_seed(config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)])
 
 
-def _start_worker(threads: int) -> None:
-    """A worker with its share of the cores, which ends when the process that started it is killed."""
+def _start_worker(threads: int, stop: Event) -> None:
+    """A worker with its share of the cores, which ends when it is told to or its parent is killed, not by Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and decides
     torch.set_num_threads(threads)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
     parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    for wait in (stop.wait, *([] if parent is None else [parent.join])):
+        threading.Thread(target=_end_after, args=(wait,), daemon=True).start()
+
+
+def _end_after(wait: Callable[[], object]) -> None:
+    wait()
+    os._exit(1)
 
 
 def parse_seeds(text: str) -> list[int]:

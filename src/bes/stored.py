@@ -50,8 +50,11 @@ class StoredRun:
     def graph(self) -> Graph:
         """The graph that was run, by the name it had."""
         if not (self.path / GRAPH).is_file():
-            raise InputError(f"The run in {self.path} was left without its graph ({GRAPH}): run it again.")
-        return read_npz(self.path / GRAPH, self.name)
+            raise InputError(f"The run in {self.path} was left without its graph ({GRAPH}): call `bes run` again.")
+        try:
+            return read_npz(self.path / GRAPH, self.name)
+        except InputError:
+            raise self._damaged(GRAPH) from None
 
     @property
     def name(self) -> str:
@@ -119,9 +122,10 @@ class StoredRun:
         return records
 
     def _arrays(self, name: str) -> dict[str, Array]:
-        if not (self.path / name).is_file():
-            raise self._damaged(name)
-        return load_arrays(self.path / name)
+        try:
+            return load_arrays(self.path / name)
+        except InputError:
+            raise self._damaged(name) from None
 
     def _text(self, name: str) -> str:
         try:
@@ -136,4 +140,4 @@ class StoredRun:
             raise self._damaged(name) from None
 
     def _damaged(self, name: str) -> InputError:
-        return InputError(f"The file {self.path / name} is missing or damaged: run it again.")
+        return InputError(f"The file {self.path / name} is missing or damaged: remove it, and call `bes run` again.")

@@ -376,3 +376,14 @@ def test_verbose_shows_a_bar(blobs, capsys):
     assert "shaping" in capsys.readouterr().out
     shaper().fit(z, y)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("unknown", [None, float("nan"), -1, "-1"])
+def test_labels_without_a_value_are_unknown(unknown: object) -> None:
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b"] * 20 + [unknown] * 5, dtype=object)
+    z = rng.normal(size=(45, 4)) + (y == "a")[:, None]
+    shaper = BoundaryShaper(n_iter=2, delta=20.0).fit(z, y)
+    assert shaper.classes_.tolist() == ["a", "b"]
+    known = BoundaryShaper(n_iter=2, delta=20.0).fit(z, np.array([*y[:40], *["-1"] * 5]))
+    np.testing.assert_array_equal(shaper.transform(z), known.transform(z))

@@ -11,6 +11,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bes.errors import InputError
 from bes.graph.custom import from_csv, from_pandas
 from bes.graph.encoding import MISSING
 from bes.graph.readers import read_npz, write_npz
@@ -92,6 +93,10 @@ def test_integer_classes_are_ordered_as_numbers(files):
         ("a, a,b ", [0, 0, 1], None),
         ("a,,", [0, -1, -1], "one class alone, 'a': what a class is can be learned from two"),
         (",,", [-1, -1, -1], "no class at all"),
+        ("0,-1,1", [0, -1, 1], "-1 in column 'y' stands for no class."),
+        ("0.0,-1.0,1.0", [0, -1, 1], "-1 in column 'y' stands for no class."),
+        ("a,-1,b", [1, 0, 2], None),
+        ("-2,3,", [0, 1, -1], None),
     ],
 )
 def test_doubtful_classes(files, cells, y, note):
@@ -101,9 +106,15 @@ def test_doubtful_classes(files, cells, y, note):
     assert [note in said for said in graph.names.notes] == ([True] if note else [])
 
 
-def test_a_number_taken_for_a_class_is_noted(files):
-    rows = "".join(f"n{i},{i % 2},{i / 7}\n" for i in range(30))
-    assert "30 classes for 30 rows" in from_csv(*files("id,f,y\n" + rows, "s,t\n"), label="y").names.notes[0]
+def test_a_number_taken_for_a_class_is_noted_or_refused(files, refuses):
+    def rows(n: int, classes: int) -> str:
+        return "id,f,y\n" + "".join(f"n{i},{i % 2},{i % classes / 7}\n" for i in range(n))
+
+    assert "30 classes for 30 rows" in from_csv(*files(rows(30, 30), "s,t\n"), label="y").names.notes[0]
+    assert "50 classes for 50 rows" in from_csv(*files(rows(50, 50), "s,t\n"), label="y").names.notes[0]
+    assert from_csv(*files(rows(102, 51), "s,t\n"), label="y").n_classes == 51, "half of them may differ"
+    with refuses("Column 'y'", "people.csv", "51", "a number or a name", "not like a class", "another column"):
+        from_csv(*files(rows(101, 51), "s,t\n"), label="y")
 
 
 def test_wide_categories_are_kept_sparse(files):
@@ -268,11 +279,18 @@ def frames(ends: list[int], **columns: list[object]) -> tuple[pd.DataFrame, pd.D
         ([], [1, 2, 3], None, ("key", "1")),
         ([], [1, 2, 3], [4, 5, 6], ("node", "4")),
         ([0, 1], [0, 1, 2], None, ("key", "0")),
+        (["a", "c"], ["a", "b", "c"], [5, 0, 2], ("key", "a")),
+        (["x", "z"], [3, 1, 1], ["x", "y", "z"], ("node", "x")),
+        ([7.0, None], [7, 8, 9], None, None),
     ],
 )
-def test_ids_are_in_the_index_or_in_the_first_column(ends, key, index, expected):
+def test_ids_are_in_the_index_or_in_the_first_column(ends, key, index, expected, refuses):
     nodes, edges = frames(ends, key=key, f=[0, 1, 0])
     nodes.index = nodes.index if index is None else index
+    if expected is None:
+        with refuses("no node id in row 1, column 'a' of the edges"):
+            from_pandas(nodes, edges)
+        return
     graph = from_pandas(nodes, edges)
     assert (graph.names.id_column, graph.ids[0]) == expected
 
@@ -283,6 +301,86 @@ def test_ids_in_doubt_have_to_be_named(refuses):
         from_pandas(nodes, edges)
     assert from_pandas(nodes, edges, id="node").ids == ("0", "1", "2")
     assert from_pandas(nodes, edges, id="key").ids == ("1", "2", "3")
+
+
+@pytest.mark.parametrize(
+    ("key", "index", "words"),
+    [
+        ([1, 2, 3, 4, 4], None, ("'4' twice", "id='node' or id='key'")),
+        ([1, 2, 3, 4, None], None, ("an empty cell", "id='node' or id='key'")),
+        ([1, 2, 3, 8, 9], None, ("no '4'", "id='node' or id='key'")),
+        ([1, 2, 3, 4, 5], [1, 3, 5, 7, 9], ("the index", "no '2'", "id='node' or id='key'")),
+    ],
+)
+def test_ids_that_do_not_quite_fit_are_not_replaced_in_silence(key, index, words, refuses):
+    nodes = pd.DataFrame({"key": key, "v": [0.1, 0.2, 0.3, 0.4, 0.5]}, index=index)
+    edges = pd.DataFrame({"a": [1, 2, 3], "b": [2, 3, 4]})
+    with refuses("column 'key'", *words):
+        from_pandas(nodes, edges)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.data())
+def test_edges_that_name_the_first_column_are_never_moved_to_the_index(key, data):
+    ends = data.draw(st.lists(st.sampled_from(key), min_size=2, max_size=4))
+    nodes, edges = frames(ends, key=key, f=range(len(key)))
+    counted = list(map(str, range(len(key))))
+    if len(set(key)) < len(key) or (set(map(str, ends)) <= set(counted) and list(map(str, key)) != counted):
+        with pytest.raises(InputError, match="'key'"):
+            from_pandas(nodes, edges)
+        return
+    graph = from_pandas(nodes, edges)
+    assert (graph.names.id_column, graph.ids) == ("key", tuple(map(str, key)))
+
+
+def test_a_named_index_holds_the_ids(refuses):
+    nodes, edges = frames(["a", "b"], key=[1, 2, 3])
+    nodes.index = pd.Index(["a", "b", "c"], name="who")
+    assert from_pandas(nodes, edges).names.id_column == "who"
+    edges.loc[1, "b"] = "x"
+    with refuses("'x' in row 1, column 'b' of the edges", "not in the nodes"):
+        from_pandas(nodes, edges)
+
+
+@pytest.mark.parametrize(
+    ("labels", "y", "notes"),
+    [
+        ([0, -1, 1], [0, -1, 1], 1),
+        ([0.5, -1.0, 1.5], [0, -1, 1], 1),
+        (["a", -1, "b"], [0, -1, 1], 1),
+        (["a", "-1", "b"], [1, 0, 2], 0),
+        (["0", "-1", "1"], [0, -1, 1], 1),
+        (pd.Categorical([0, -1, 1]), [0, -1, 1], 1),
+        (["a", None, float("nan")], [0, -1, -1], 0),
+    ],
+)
+def test_what_stands_for_no_class_in_a_frame(labels, y, notes):
+    nodes = pd.DataFrame({"id": ["p", "q", "r"], "f": [1, 2, 4], "y": labels})
+    graph = from_pandas(nodes, pd.DataFrame({"s": ["p"], "t": ["q"]}), label="y")
+    assert graph.y.tolist() == y
+    assert graph.names.notes.count("-1 in column 'y' stands for no class.") == notes
+
+
+def test_columns_may_be_called_by_numbers(refuses):
+    nodes = pd.DataFrame([["a", 1, "u", "train"], ["b", 3, "v", "test"]])
+    edges = pd.DataFrame([["x", "a", "b"]])
+    graph = from_pandas(nodes, edges, id=0, label=2, split=3, source=1, target=2, edge_label=0)
+    assert (graph.ids, graph.class_names, graph.x.tolist()) == (("a", "b"), ("u", "v"), [[-1], [1]])
+    assert (graph.names.id_column, graph.names.label_column, graph.names.edge_classes) == ("0", "2", ("x",))
+    with refuses("no column '9' in the nodes"):
+        from_pandas(nodes, edges, id=0, label=9, source=1, target=2)
+
+
+def test_a_column_that_is_a_category_by_its_type_is_one():
+    nodes = pd.DataFrame({"id": ["p", "q", "r"], "c": pd.Categorical([10, 2, 10]), "n": [10, 2, 10]})
+    graph = from_pandas(nodes, pd.DataFrame({"s": ["p"], "t": ["q"]}))
+    assert [(column.name, column.kind) for column in graph.names.columns] == [("c", "category"), ("n", "number")]
+    assert graph.x[:, :2].tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+def test_places_in_frames_are_called_as_their_index():
+    nodes = pd.DataFrame({"age": [*range(9), "x"]}, index=[f"x{i}" for i in range(10)])
+    with pytest.raises(InputError, match="row 'x9', column 'age' of the nodes"):
+        from_pandas(nodes, pd.DataFrame({"s": ["x0"], "t": ["x1"]}))
 
 
 def test_bad_frames_are_refused(refuses):
@@ -337,7 +435,7 @@ def test_what_is_written_is_read_back(tmp_path, case):
     assert graph.ids == tuple(ids)
     x = graph.x.to_dense()
     shown = {column.name: column for column in graph.names.columns}
-    if words != ids:  # else the column is left out
+    if words != ids and len(set(words)) > 1:  # else the column is left out
         words_at = x.shape[1] - shown["word"].width
         assert [shown["word"].categories[i] for i in x[:, words_at:].argmax(1)] == words
     assert known(graph.y, graph.class_names) == unless_missing(classes)
@@ -357,5 +455,6 @@ def unless_missing(cells: list[str], column: list[str] | None = None) -> list[st
     """The classes by name; what stands for no value among numbers is none."""
     words = {cell.strip() for cell in column or cells if cell.strip()}
     others = {word for word in words if word.lower() not in MISSING}
-    numbers = others and all(re.fullmatch("[+-]?[0-9]+", word) for word in others)
-    return ["" if numbers and cell.strip().lower() in MISSING else cell.strip() for cell in cells]
+    numbers = others and all(re.fullmatch(r"[+-]?[0-9]+(\.0*)?", word) for word in others)
+    none = (*MISSING, "-1") if numbers else ()
+    return ["" if cell.strip().lower() in none else cell.strip() for cell in cells]

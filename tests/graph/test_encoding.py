@@ -36,10 +36,19 @@ def test_numbers_are_centred_and_scaled():
     assert x.dtype == torch.float32
 
 
-def test_a_column_of_one_number_is_zero():
-    column, _ = learned("0.1", "0.1", "0.1")
-    assert (column.center, column.scale) == (0.1, 1.0)
-    assert encoded(table(v=["0.1", "1.1"]), (column,))[0] == [[0], [pytest.approx(1)]]
+@pytest.mark.parametrize(
+    "cells", [("0.1", "0.1", "0.10"), ("7",), ("0", "0"), ("1", "true"), ("a", " a"), ("-1", "-1.0")]
+)
+def test_a_column_of_one_value_is_left_out(cells):
+    column, notes = learned(*cells)
+    assert column == Column("v", "dropped")
+    assert notes == ["Column 'v' of people.csv is left out: it has one value only."]
+
+
+@pytest.mark.parametrize(("cell", "kind"), [("0.1", "number"), ("1", "flag"), ("a", "category")])
+def test_one_value_and_missing_ones_are_kept(cell, kind):
+    column, _ = learned(cell, None, cell)
+    assert (column.kind, column.width, column.scale) == (kind, 2, 1.0)
 
 
 def test_the_tiniest_and_the_largest_numbers_are_scaled_too():
@@ -48,7 +57,7 @@ def test_the_tiniest_and_the_largest_numbers_are_scaled_too():
         assert encoded(table(v=[a, b]), (column,))[0] == [[pytest.approx(-1, abs=1e-2)], [pytest.approx(1, abs=1e-2)]]
 
 
-@pytest.mark.parametrize("cells", [("0", "1", "1"), ("true", "False"), ("TRUE", " 1"), ("0", "0")])
+@pytest.mark.parametrize("cells", [("0", "1", "1"), ("true", "False"), ("TRUE", " 0")])
 def test_flags_stay_as_they_are(cells):
     column, notes = learned(*cells)
     assert (column, notes) == (Column("v", "flag"), [])
@@ -79,14 +88,18 @@ def test_missing_numbers_and_flags(gone, cells, kind, rest):
     assert note.endswith("one more feature marks them.")
     rows, notes = encoded(table(v=["1", gone]), (column,))
     assert [row[1] for row in rows] == [0, 1]
-    assert (rows[1][0], notes) == (0, [])
+    assert rows[1][0] == 0
+    assert notes == [note.replace("1 of 3", "1 of 2")], "what lacks later is told too"
+    assert encoded(table(v=["1", "1"]), (column,))[1] == []
 
 
 def test_missing_categories():
     column, notes = learned("a", None, "na")
     assert column == Column("v", "category", categories=("a", "na"), missing=True)
     assert "lacks 1 of 3 values: they have no category, and one more feature" in notes[0]
-    assert encoded(table(v=[None, "a"]), (column,))[0] == [[0, 0, 1], [1, 0, 0]]
+    rows, (note,) = encoded(table(v=[None, "a"]), (column,))
+    assert rows == [[0, 0, 1], [1, 0, 0]]
+    assert "lacks 1 of 2 values: they have no category, and one more feature" in note
 
 
 @pytest.mark.parametrize("cells", [(None, None), ("na", None, "?")])
@@ -144,12 +157,31 @@ def test_later_rows_need_the_columns_that_count(refuses):
         (Column("v", "number"), "inf", ("'inf'", "line 3, column 'v'", "finite")),
         (Column("v", "number"), "1e39", ("'1e39'", "line 3, column 'v'", "finite")),
         (Column("v", "number", 0, 1e-30), "1e10", ("'1e10'", "line 3, column 'v'", "finite")),
-        (Column("v", "flag"), "2", ("'2'", "line 3, column 'v'", "neither 0 nor 1")),
+        (Column("v", "flag"), "yes", ("'yes'", "line 3, column 'v' of people.csv", "no number")),
+        (Column("v", "flag"), "1,0", ("'1,0'", "line 3, column 'v'", "comma")),
+        (Column("v", "flag"), "inf", ("'inf'", "line 3, column 'v'", "finite")),
+        (Column("v", "flag"), "1e39", ("'1e39'", "line 3, column 'v'", "finite")),
     ],
 )
 def test_later_values_of_another_kind_are_refused(column, cell, words, refuses):
     with refuses(*words):
         encode(table(v=["1", cell]), (column,))
+
+
+def test_a_flag_may_be_written_as_any_number():
+    assert encoded(table(v=["1.0", "0.0", "TRUE", " 1e0"]), (Column("v", "flag"),)) == ([[1], [0], [1], [1]], [])
+    rows, (note,) = encoded(table(v=["2", "1.0", "-0.5"]), (Column("v", "flag"),))
+    assert rows == [[2], [1], [-0.5]]
+    assert note.startswith("Column 'v' of people.csv has numbers other than 0 and 1 ('-0.5', '2')")
+
+
+def test_what_is_a_category_by_its_type_is_one():
+    rows = replace(table(v=["10", "2", "10", None], w=["0", "1", "1", "1"]), categorical=frozenset("vw"))
+    columns, _ = learn(rows, ["v", "w"])
+    assert columns[0] == Column("v", "category", categories=("10", "2"), missing=True)
+    assert columns[1] == Column("w", "category", categories=("0", "1"))
+    same = replace(table(v=["1", "1"]), categorical=frozenset("v"))
+    assert learn(same, ["v"])[0] == (Column("v", "dropped"),)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +226,8 @@ def test_features_are_what_the_columns_say_and_rows_encode_alone(cells, data):
     (column,), _ = learn(rows, ["v"])
     x, notes = encode(rows, (column,))
     x = x.to_dense().double().numpy()
-    assert (x.shape, notes) == ((len(cells), column.width), [])
+    assert x.shape == (len(cells), column.width)
+    assert ["lacks" in note for note in notes] == ([True] if column.missing else [])
     for cell, row in zip(cells, x, strict=True):
         absent = cell is None or (column.kind != "category" and cell == "na")
         assert row.tolist() == pytest.approx(naive(column, None if absent else cell), rel=1e-5, abs=1e-5)

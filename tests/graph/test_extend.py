@@ -83,11 +83,42 @@ def test_no_edges_and_what_is_strange_is_noted(graph, write):
     assert grown.n_edges == graph.n_edges
     assert grown.x[3].tolist() == [0, 0, 0]
     assert grown.y[3] == -1, "a class of a new node is not looked at"
-    hobby, age, city = grown.names.notes
+    hobby, age, city, alone = grown.names.notes
     assert "'hobby'" in hobby
     assert "'team'" not in hobby
     assert "lacks 1 of 1" in age
     assert "'Bonn'" in city
+    assert alone == "1 of 1 new nodes has no edge: it is predicted from its features alone."
+
+
+def test_new_nodes_without_an_edge_are_counted(graph, write):
+    rows = "".join(f"{name},1,Rome\n" for name in ("dan", "eve", "fay", "gil", "hal"))
+    ties = write("ties.csv", "one,other\ndan,ann\neve,fay\ngil,gil\n")
+    grown, _ = extend(graph, write("new.csv", "person,age,city\n" + rows), ties)
+    assert grown.names.notes == ("2 of 5 new nodes have no edge: they are predicted from their features alone.",)
+
+
+def test_values_that_lack_as_in_training_are_noted(write):
+    people = write("people.csv", "id,age\na,1\nb,\nc,5\n")
+    graph = from_csv(people, write("knows.csv", "s,t\na,b\n"))
+    grown, _ = extend(graph, write("new.csv", "id,age\nd,\n"), write("ties.csv", "s,t\nd,a\n"))
+    (note,) = grown.names.notes
+    assert "lacks 1 of 1 values: the mean stands in, and one more feature marks them" in note
+
+
+def test_flags_as_pandas_writes_them(write):
+    people = write("people.csv", "id,member\na,1\nb,0\n")
+    graph = from_csv(people, write("knows.csv", "s,t\na,b\n"))
+    grown, _ = extend(graph, write("new.csv", "id,member\nc,1.0\n"), write("ties.csv", "s,t\nc,a\n"))
+    assert (grown.x[2].tolist(), grown.names.notes) == ([1], ())
+
+
+def test_ends_may_be_called_by_numbers_and_places_by_the_index(graph, refuses):
+    new = pd.DataFrame({"age": [5], "city": ["Oslo"]}, index=pd.Index(["dan"], name="person"))
+    grown, _ = extend(graph, new, pd.DataFrame([["x", "dan", "ann"]]), source=1, target=2)
+    assert grown.n_edges == 3
+    with refuses("row 'dan', column 'age' of the new nodes"):
+        extend(graph, new.assign(age="five"))
 
 
 @pytest.mark.parametrize(
@@ -133,6 +164,7 @@ def test_a_networkx_graph_can_be_extended():
 
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=20), st.integers(1, 19))
 def test_rows_given_later_have_the_features_of_rows_given_at_once(words, cut):
+    words = ["a", "b", *words]  # a column of one value is left out
     frame = pd.DataFrame({"word": words, "size": range(len(words))}, index=[f"n{i}" for i in range(len(words))])
     none = pd.DataFrame({"s": [], "t": []})
     graph = from_pandas(pd.concat([frame, frame.set_index(frame.index + "x")]), none)

@@ -61,7 +61,10 @@ def test_adjacency_features_and_labels():
         (["10", None, "9"], [1, -1, 0], ("9", "10")),
         (np.array(["b", "a", ""]), [1, 0, -1], ("a", "b")),
         (np.array([b"b", b"a", b""]), [1, 0, -1], ("a", "b")),
-        (["-1", "0", "1"], [0, 1, 2], ("-1", "0", "1")),
+        (["-1", "0", "1"], [-1, 0, 1], ("0", "1")),
+        (np.array(["a", "b", -1]), [0, 1, -1], ("a", "b")),
+        (["a", "b", -1.0], [0, 1, -1], ("a", "b")),
+        (["0", "NA", "1"], [0, -1, 1], ("0", "1")),
         (pd.Series(["u", None, "v"], index=[5, 6, 7]), [0, -1, 1], ("u", "v")),
         ([True, False, None], [1, 0, -1], ("False", "True")),
         (None, [-1, -1, -1], ()),
@@ -84,11 +87,42 @@ def test_labels_of_any_kind(labels, y, classes):
         ((PATH, sp.csr_matrix(PATH * 1j)), ("features", "numbers are needed")),
         ((PATH, np.full((3, 1), np.nan)), ("NaN or infinite",)),
         ((PATH, None, [1, 2]), ("labels", "(2,)", "3 nodes")),
+        ((PATH, None, [[1], [2], [3]]), ("labels", "(3, 1)", "3 nodes")),
+        ((PATH, None, [[1], [2, 3], 4]), ("label at position 0", "list", "one number or text")),
+        ((PATH, None, ["a", "b", {"c"}]), ("label at position 2", "set")),
+        ((PATH, None, [np.zeros((2, i)) for i in (2, 3, 4)]), ("labels", "one a node")),
     ],
 )
 def test_matrices_that_do_not_fit_are_refused(parts, words, refuses):
     with refuses("'graph'", *words):
         from_scipy(*parts)
+
+
+def test_ids_have_one_text_whatever_they_are():
+    for ids in ([1.0, "b", np.int64(3)], np.array([1.0, 2.0, 3.0]), torch.tensor([1, 2, 3]), pd.Series([1, 2, 3.0])):
+        assert from_scipy(PATH, ids=ids).ids in (("1", "b", "3"), ("1", "2", "3"))
+        assert from_embeddings(np.eye(3), ids=ids).ids[0] == "1"
+    assert from_pyg(data(x=torch.eye(2)), ids=[1.0, b"b"]).ids == ("1", "b")
+
+
+@pytest.mark.parametrize("bad", [None, "", "  ", float("nan"), pd.NA, np.nan])
+def test_ids_that_are_none_are_refused(bad, refuses):
+    for make in (
+        lambda ids: from_scipy(PATH, ids=ids),
+        lambda ids: from_embeddings(np.eye(3), ids=ids),
+        lambda ids: from_pyg(data(x=torch.eye(3)), ids=ids),
+    ):
+        with refuses("no id at position 1", "graph '"):
+            make(["a", bad, "c"])
+
+
+def test_ids_and_classes_of_another_kind_are_refused(refuses):
+    with refuses("id at position 0", "list", "graph 'graph'"):
+        from_scipy(PATH, ids=[["a"], ["b"], ["c"]])
+    with refuses("ids of graph 'graph'", "int"):
+        from_scipy(PATH, ids=3)
+    with refuses("no class name at position 1", "graph 'graph'"):
+        from_pyg(data(x=torch.eye(2), y=torch.tensor([1, 0])), classes=["no", None])
 
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
@@ -115,6 +149,10 @@ def test_embeddings_with_edges_and_in_small_numbers(refuses):
         from_embeddings(np.full((3, 2), np.nan))
     with refuses("neighbours is 0", "at least 1"):
         from_embeddings(z, n_neighbors=0)
+    for wrong in (2.5, "3", None, True):
+        with refuses(f"neighbours is {wrong!r}", "whole number"):
+            from_embeddings(z, n_neighbors=wrong)
+    assert from_embeddings(z, n_neighbors=np.int64(1)).n_edges == 2
     with refuses("'embeddings'", "0..2"):
         from_embeddings(z, edges=np.array([[0], [3]]))
     with refuses("'embeddings'", "integers"):

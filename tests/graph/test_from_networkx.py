@@ -97,6 +97,34 @@ def test_what_is_no_graph_is_refused(refuses):
         from_networkx(nx.Graph([(" ", "1")]))
 
 
+def test_attributes_that_are_lists_are_no_classes(friends, refuses):
+    friends.nodes["bob"]["y"] = [1, 2]
+    friends.edges["ann", "bob"]["kind"] = ["work", "play"]
+    for role in ("label", "split"):
+        with refuses("attribute 'y'", "node 'bob' of graph 'friends'", "list", "one value a node"):
+            from_networkx(friends, **{role: "y"})
+    with refuses("attribute 'kind'", "edge ('ann', 'bob') of graph 'friends'", "list", "one value an edge"):
+        from_networkx(friends, features=[], edge_label="kind")
+
+
+def test_minus_one_is_no_class(friends):
+    friends.nodes["bob"]["team"] = -1
+    friends.edges["ann", "bob"]["kind"] = -1
+    friends.edges[7, "bob"]["kind"] = "work"
+    graph = from_networkx(friends, label="team", edge_label="kind")
+    assert (graph.y.tolist(), graph.class_names, graph.names.edge_classes) == ([1, -1, 0], ("blue", "red"), ("work",))
+    assert graph.names.notes[:2] == tuple(f"-1 in attribute {name!r} stands for no class." for name in ("team", "kind"))
+
+
+def test_names_that_are_numbers():
+    graph = nx.Graph([(1.0, 2.5, {0: "x"})])
+    nx.set_node_attributes(graph, {1.0: "u", 2.5: "v"}, 3)
+    nx.set_node_attributes(graph, {1.0: 1, 2.5: 3}, 4)
+    found = from_networkx(graph, label=3, features=[4], edge_label=0)
+    assert (found.ids, found.class_names, found.names.edge_classes) == (("1", "2.5"), ("u", "v"), ("x",))
+    assert from_networkx(nx.grid_2d_graph(1, 2)).ids == ("(0, 0)", "(0, 1)")
+
+
 def test_places_are_nodes(friends, refuses):
     friends.nodes["bob"]["age"] = float("inf")
     with refuses("node 'bob', attribute 'age' of graph 'friends'", "finite"):

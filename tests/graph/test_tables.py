@@ -59,6 +59,27 @@ def test_what_separates(write, name, mark, noted):
     assert [noted in note for note in table.notes] == ([True] if noted else [])
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('id;"name, full";v\na;b;1\n', {"id": ["a"], "name, full": ["b"], "v": ["1"]}),
+        ('"x, y, z";v\na;1\n', {"x, y, z": ["a"], "v": ["1"]}),
+        ('"a;b;c","d"\n1,2\n', {"a;b;c": ["1"], "d": ["2"]}),
+        ('"say ""a,b""";v\n1;2\n', {'say "a,b"': ["1"], "v": ["2"]}),
+        ('"two,\nlines";v\n1;2\n', {"two,\nlines": ["1"], "v": ["2"]}),
+        ('5" disk,v\na;b;c,"d"\n', {'5" disk': ["a;b;c"], "v": ["d"]}),
+        ("\tv\nx\t1\n", {"": ["x"], "v": ["1"]}),
+        ("\r\n \n\tv\nx\t1\n", {"": ["x"], "v": ["1"]}),
+        (",v\nx,1\n", {"": ["x"], "v": ["1"]}),
+        ("a;b,c;d\n1;2;3\n", {"a": ["1"], "b,c": ["2"], "d": ["3"]}),
+        ("a;b,c\n1,2\n", {"a;b": ["1"], "c": ["2"]}),
+        ("v\n1\n", {"v": ["1"]}),
+    ],
+)
+def test_what_separates_is_most_often_in_the_header(write, text, expected):
+    assert columns(write(text)) == expected
+
+
 def test_what_spreadsheets_add_is_read_over(write):
     expected = columns(write(PEOPLE))
     assert columns(write("\ufeff" + PEOPLE.replace("\n", "\r\n"))) == expected

@@ -25,5 +25,7 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        Console(stderr=True, soft_wrap=True).print(f"bes: {error}", style="red", markup=False, highlight=False)
+        Console(stderr=True, soft_wrap=True, emoji=False).print(
+            f"bes: {error}", style="red", markup=False, highlight=False
+        )
         sys.exit(2)

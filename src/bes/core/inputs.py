@@ -39,7 +39,9 @@ def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
     values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
     if values.ndim != 1 or values.shape[0] != n:
         raise InputError(f"y has shape {values.shape}, but z has {n} rows: give one label a row, -1 where unknown.")
-    if values.dtype.kind in "OS":
+    if values.dtype.kind == "O":
+        values = np.array(["-1" if _no_value(value) else str(value) for value in values.tolist()])
+    if values.dtype.kind == "S":
         values = values.astype(str)
     if values.dtype.kind == "f" and not np.equal(values, np.round(values)).all():
         raise InputError("y holds NaN or fractions: give a class a row, and -1 where it is unknown.")
@@ -53,6 +55,14 @@ def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
     encoded = np.full(n, -1, dtype=np.int64)
     encoded[known] = codes
     return classes, torch.from_numpy(encoded)
+
+
+def _no_value(value: Any) -> bool:
+    """None, NaN, or what data frames have for it, which will not even say whether it equals itself."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def as_edges(edge_index: Array, n: int, device: torch.device) -> Tensor:

@@ -106,7 +106,7 @@ def _classes(graph: Graph, edges: Tensor, once: Tensor) -> tuple[Tensor, bool]:
     if not (ends >= 0).all(0).any():
         raise InputError(
             f"Graph '{graph.name}' has neither edge labels nor edges between labelled nodes: "
-            "save 'edge_label' with its edges, or label its nodes."
+            "name the column of their classes by --edge-label, save 'edge_label' with the edges, or label the nodes."
         )
     same = (ends[0] == ends[1]).long()
     return torch.where((ends >= 0).all(0), same, -1), True

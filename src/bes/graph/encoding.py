@@ -85,23 +85,34 @@ def _learn(table: Table, name: str) -> Column:
     words = {cell: cell.strip().lower() for cell in counts if cell is not None}
     plain = [cell for cell, word in words.items() if word not in MISSING]
     present = sum(counts[cell] for cell in plain)
+    if name in table.categorical:
+        return _learn_category(name, words, len(table) - gone, gone > 0)
     if not plain:
         return Column(name, "dropped")
     if all(words[cell] in _FLAGS for cell in plain):
-        return Column(name, "flag", missing=present < len(table))
+        one = len({_FLAGS[words[cell]] for cell in plain}) == 1 and present == len(table)
+        return Column(name, "dropped") if one else Column(name, "flag", missing=present < len(table))
     numbers = [cell for cell in plain if number(cell) is not None or _COMMA.fullmatch(words[cell])]
     if 10 * sum(counts[cell] for cell in numbers) >= 9 * present:  # what is meant as numbers, with a typo or without
         return _learn_number(table, name)
-    categories = sorted({cell.strip() for cell in words})
-    if len(categories) > _MANY and 2 * len(categories) > len(table) - gone:
+    return _learn_category(name, words, len(table) - gone, gone > 0)
+
+
+def _learn_category(name: str, cells: Iterable[str], present: int, missing: bool) -> Column:
+    """A column of texts; what tells nothing of rows that come later is left out: one value, or one for each row."""
+    categories = sorted({cell.strip() for cell in cells})
+    many = len(categories) > _MANY and 2 * len(categories) > present
+    if many or not categories or (len(categories) == 1 and not missing):
         return Column(name, "dropped")
-    return Column(name, "category", categories=tuple(categories), missing=gone > 0)
+    return Column(name, "category", categories=tuple(categories), missing=missing)
 
 
 def _learn_number(table: Table, name: str) -> Column:
     values = _numbers(table, name)
     present = values[~np.isnan(values)]
     if present.min() == present.max():
+        if len(present) == len(values):
+            return Column(name, "dropped")
         center, scale = float(present[0]), 1.0
     else:
         center = float(present.mean())
@@ -112,19 +123,20 @@ def _learn_number(table: Table, name: str) -> Column:
 
 def _encode(table: Table, column: Column) -> tuple[sp.csr_matrix, list[str]]:
     """The features of one column."""
-    notes: list[str] = []
     if column.kind == "category":
         own, absent, notes = _one_hot(table, column)
     else:
         values = _numbers(table, column.name) if column.kind == "number" else _flags(table, column.name)
+        notes = _strange_flags(table, column, values) if column.kind == "flag" else []
         absent = np.isnan(values)
         scaled = np.where(absent, 0.0, (values - column.center) / column.scale)
         _check_size(table, column.name, scaled)
         own = sp.csr_matrix(scaled.astype(np.float32)[:, None])
-    if column.missing:
-        return sp.hstack([own, sp.csr_matrix(absent.astype(np.float32)[:, None])], format="csr"), notes
     if absent.any():
-        notes.append(_lacks(table, column, "and no feature tells, as none lacked in training"))
+        told = () if column.missing else ("and no feature tells, as none lacked in training",)
+        notes.append(_lacks(table, column, *told))
+    if column.missing:
+        own = sp.hstack([own, sp.csr_matrix(absent.astype(np.float32)[:, None])], format="csr")
     return own, notes
 
 
@@ -135,11 +147,10 @@ def _one_hot(table: Table, column: Column) -> tuple[sp.csr_matrix, Array, list[s
     codes = np.array([-2 if cell is None else code[cell] for cell in cells], dtype=np.int64)
     row = np.flatnonzero(codes >= 0)
     matrix = sp.csr_matrix((np.ones(len(row), np.float32), (row, codes[row])), shape=(len(cells), len(known)))
-    strange = sorted(cell for cell, at in code.items() if at == -1)
+    strange = [cell for cell, at in code.items() if at == -1]
     if not strange:
         return matrix, codes == -2, []
-    shown = ", ".join(map(repr, strange[:3])) + (", ..." if len(strange) > 3 else "")
-    note = f"{_title(table, column)} has values that were not there in training ({shown}): "
+    note = f"{_title(table, column)} has values that were not there in training ({_shown(strange)}): "
     return matrix, codes == -2, [note + f"{_rows(int((codes == -1).sum()))} no category in it."]
 
 
@@ -163,9 +174,21 @@ def _only_numbers(cells: Cells) -> Array | None:
 
 
 def _flags(table: Table, name: str) -> Array:
-    return _read(
-        table, name, lambda cell: _FLAGS.get(cell.strip().lower()), lambda _: "is neither 0 nor 1, unlike the others"
-    )
+    """The flags of a column, which may be written as any number, NaN where they are missing."""
+
+    def meaning(cell: str) -> float | None:
+        flag = _FLAGS.get(cell.strip().lower())
+        return number(cell) if flag is None else flag
+
+    return _read(table, name, meaning, _not_a_number)
+
+
+def _strange_flags(table: Table, column: Column, values: Array) -> list[str]:
+    cells = table.cells(column.name)
+    rows = np.flatnonzero(~np.isnan(values) & (values != 0) & (values != 1))
+    strange = {cell for cell in (cells[row] for row in rows) if cell is not None}
+    told = "which were all there was in training: they stand as they are"
+    return [f"{_title(table, column)} has numbers other than 0 and 1 ({_shown(strange)}), {told}."] if strange else []
 
 
 def _read(table: Table, name: str, meaning: Callable[[str], float | None], wrong: Callable[[str], str]) -> Array:
@@ -203,14 +226,20 @@ def _lacks(table: Table, column: Column, telling: str = "and one more feature ma
 
 
 def _left_out(table: Table, column: Column) -> str:
-    empty = all(cell is None or cell.strip().lower() in MISSING for cell in table.cells(column.name))
-    return f"{_title(table, column)} is left out: " + (
-        "it has no value." if empty else "nearly every value is different."
-    )
+    values = {cell.strip() for cell in set(table.cells(column.name)) if cell is not None}
+    why = "nearly every value is different" if len(values) > _MANY else "it has one value only"
+    if all(value.lower() in MISSING for value in values):
+        why = "it has no value"
+    return f"{_title(table, column)} is left out: {why}."
 
 
 def _title(table: Table, column: Column) -> str:
     return f"{table.column.capitalize()} {column.name!r} of {table.what}"
+
+
+def _shown(cells: Iterable[str]) -> str:
+    first = sorted(cells)
+    return ", ".join(map(repr, first[:3])) + (", ..." if len(first) > 3 else "")
 
 
 def _rows(n: int) -> str:

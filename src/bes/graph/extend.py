@@ -56,6 +56,7 @@ def extend(
         ends = torch.from_numpy(find_ends(links, columns, position, table, " and not in the trained graph"))
     x, notes = encode(table, names.columns)
     said = [*table.notes, *(links.notes if links else ()), *_ignored(table, names), *notes]
+    said += _alone(ends, len(old), len(new))
     grown = replace(
         graph,
         x=_below(graph.x, x.to(graph.device)),
@@ -98,6 +99,14 @@ def _ignored(table: Table, names: Names) -> list[str]:
     others = [name for name in table.header if name not in known]
     shown = ", ".join(map(repr, others[:3])) + (", ..." if len(others) > 3 else "")
     return [f"What {table.what} has beside the columns of the trained graph is ignored: {shown}."] if others else []
+
+
+def _alone(ends: Tensor, n_old: int, n_new: int) -> list[str]:
+    """What to say of new nodes that no edge joins to another."""
+    joined = ends[:, ends[0] != ends[1]].unique()
+    n = n_new - int((joined >= n_old).sum())
+    does = "has no edge: it is predicted from its" if n == 1 else "have no edge: they are predicted from their"
+    return [f"{n} of {n_new} new nodes {does} features alone."] if n else []
 
 
 def _below(old: Features, new: Features) -> Features:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,18 +15,18 @@ from torch import Tensor
 from bes.core.neighbors import nearest
 from bes.errors import InputError
 from bes.graph.arrays import to_sparse, to_tensor
-from bes.graph.from_columns import number_classes
+from bes.graph.from_columns import doubtful_word, known_classes, number_classes
 from bes.graph.graph import Graph
 from bes.graph.names import Names
 from bes.graph.sparse import Features, Sparse
-from bes.graph.tables import Cells, text_of
+from bes.graph.tables import is_nested, text_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 
 def from_pyg(
-    data: Data, *, ids: Sequence[object] | None = None, classes: Sequence[object] | None = None, name: str = "graph"
+    data: Data, *, ids: Iterable[object] | None = None, classes: Iterable[object] | None = None, name: str = "graph"
 ) -> Graph:
     """The graph of a PyG `Data`, see `Graph.from_pyg`.
 
@@ -36,8 +37,8 @@ def from_pyg(
     if not (hasattr(data, "edge_index") and hasattr(data, "num_nodes")):
         raise InputError(f"A {type(data).__name__} was given as the graph: give one PyG Data with an edge_index.")
     graph = Graph.from_pyg(data, name)
-    called = () if classes is None else tuple(str(value) for value in classes)
-    return replace(graph, names=Names(_ids(ids, graph.n_nodes), classes=called))
+    called = () if classes is None else _texts(classes, "class name", name)
+    return replace(graph, names=Names(_ids(ids, graph.n_nodes, name), classes=called))
 
 
 def from_scipy(
@@ -45,7 +46,7 @@ def from_scipy(
     features: Any = None,
     labels: Any = None,
     *,
-    ids: Sequence[object] | None = None,
+    ids: Iterable[object] | None = None,
     name: str = "graph",
 ) -> Graph:
     """The graph of an adjacency matrix: an entry that is not zero is an edge, whatever its weight and direction.
@@ -70,8 +71,8 @@ def from_scipy(
         raise InputError(
             f"The features of graph '{name}' have shape {tuple(x.shape)}, but it has {n} nodes: give a row a node."
         )
-    y, classes = _labels(labels, n, name)
-    return Graph(x, edges, y, name, names=Names(_ids(ids, n), classes=classes, notes=tuple(notes)))
+    y, classes, told = _labels(labels, n, name)
+    return Graph(x, edges, y, name, names=Names(_ids(ids, n, name), classes=classes, notes=(*notes, *told)))
 
 
 def from_embeddings(
@@ -80,7 +81,7 @@ def from_embeddings(
     edges: Any = None,
     *,
     n_neighbors: int = 10,
-    ids: Sequence[object] | None = None,
+    ids: Iterable[object] | None = None,
     name: str = "embeddings",
 ) -> Graph:
     """Embeddings as the features of a graph, that of their nearest neighbours unless edges are given.
@@ -95,18 +96,18 @@ def from_embeddings(
     x = _matrix(z, name)
     if isinstance(x, Sparse):
         x = x.to_dense()
-    y, classes = _labels(labels, x.shape[0], name)
-    notes = []
+    y, classes, notes = _labels(labels, x.shape[0], name)
     if edges is None:
-        if n_neighbors < 1:
-            raise InputError(f"The number of neighbours is {n_neighbors}: give at least 1.")
+        if not isinstance(n_neighbors, Integral) or isinstance(n_neighbors, bool) or n_neighbors < 1:
+            raise InputError(f"The number of neighbours is {n_neighbors!r}: give a whole number, at least 1.")
         Graph(
             x, torch.zeros(2, 0, dtype=torch.int64, device=x.device), y.to(x.device), name
         )  # checks z before the search
-        edges = _neighbors(x, n_neighbors)
-        notes.append(f"Graph '{name}' came without edges: each node is joined to the {n_neighbors} nearest to it.")
+        edges = _neighbors(x, int(n_neighbors))
+        joined = f"Graph '{name}' came without edges: each node is joined to the {n_neighbors} nearest to it."
+        notes = [joined, *notes]
     links = edges if isinstance(edges, Tensor) else to_tensor(np.asarray(edges), f"edges of graph '{name}'")
-    names = Names(_ids(ids, x.shape[0]), classes=classes, notes=tuple(notes))
+    names = Names(_ids(ids, x.shape[0], name), classes=classes, notes=tuple(notes))
     return Graph(x, links.to(x.device), y.to(x.device), name, names=names)
 
 
@@ -137,20 +138,44 @@ def _csr(values: Any, what: str) -> Any:
     return matrix
 
 
-def _labels(labels: Any, n: int, name: str) -> tuple[Tensor, tuple[str, ...]]:
+def _labels(labels: Any, n: int, name: str) -> tuple[Tensor, tuple[str, ...], list[str]]:
+    """The class of each row, what the classes are called, and what is doubtful about them."""
     if labels is None:
-        return torch.full((n,), -1), ()
-    values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels, dtype=object)
+        return torch.full((n,), -1), (), []
+    title = f"labels of graph '{name}'"
+    try:
+        values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels, dtype=object)
+    except ValueError as error:  # lists of arrays of several shapes
+        raise InputError(f"The {title} are no array: give one a node.") from error
     if values.shape != (n,):
-        raise InputError(
-            f"The labels of graph '{name}' have shape {values.shape}, but it has {n} nodes: give one a node."
-        )
-    cells: Cells = [text_of(value) for value in values.tolist()]
-    numeric = [not isinstance(value, str) for value in values.tolist()]
-    return number_classes(
-        [None if plain and cell == "-1" else cell for cell, plain in zip(cells, numeric, strict=True)]
-    )
+        raise InputError(f"The {title} have shape {values.shape}, but it has {n} nodes: give one a node.")
+    given = values.tolist()
+    _refuse_nested(given, "label", name)
+    cells, _, words = known_classes([text_of(value) for value in given], numeric=True)
+    notes = [doubtful_word(f"The array of {title}", words[0], words[0] in cells)] if words else []
+    return *number_classes(cells), notes
 
 
-def _ids(ids: Sequence[object] | None, n: int) -> tuple[str, ...]:
-    return tuple(str(i) for i in range(n)) if ids is None else tuple(str(value) for value in ids)
+def _ids(ids: Iterable[object] | None, n: int, name: str) -> tuple[str, ...]:
+    return tuple(map(str, range(n))) if ids is None else _texts(ids, "id", name)
+
+
+def _texts(values: Iterable[object], what: str, name: str) -> tuple[str, ...]:
+    """Names as text, by the rule for the cells of a table; each has to be there."""
+    if not hasattr(values, "__iter__"):
+        raise InputError(f"The {what}s of graph '{name}' are one {type(values).__name__}: give a list of them.")
+    given = list(values)
+    _refuse_nested(given, what, name)
+    texts = [text_of(value) for value in given]
+    if None in texts:
+        raise InputError(f"There is no {what} at position {texts.index(None)} for graph '{name}': give one.")
+    return tuple(text for text in texts if text is not None)
+
+
+def _refuse_nested(values: list[object], what: str, name: str) -> None:
+    for position, value in enumerate(values):
+        if is_nested(value):
+            raise InputError(
+                f"The {what} at position {position} for graph '{name}' is a {type(value).__name__}: "
+                "give one number or text."
+            )

@@ -18,8 +18,11 @@ from bes.graph.sparse import Features, Sparse
 from bes.graph.tables import Cells, Table
 
 _INTEGER = re.compile(r"[+-]?\d{1,300}", re.ASCII)  # longer ones Python does not read
+_WHOLE = re.compile(r"[+-]?\d+(\.0*)?", re.ASCII)
+_NO_CLASS = re.compile(r"-1(\.0*)?")
 _PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 _MANY = 20  # more classes than this, and mostly different ones, are probably no classes
+_TOO_MANY = 50  # and more than this are none
 
 
 def assemble(
@@ -66,6 +69,24 @@ def stack(parts: Sequence[Features]) -> Tensor:
     return torch.cat([part.to_dense() if isinstance(part, Sparse) else part for part in parts], dim=1)
 
 
+def known_classes(cells: Cells, numeric: bool) -> tuple[Cells, list[str], list[str]]:
+    """The cells without what stands for no class: the one rule for every source.
+
+    That is -1 where it is a number (`numeric`), or text among whole numbers; and among whole numbers a word such as NA.
+
+    Returns:
+        The cells, the texts of -1 that were left out, and all words such as NA, which are classes where they are left.
+    """
+    names = {cell: cell.strip() for cell in set(cells) if cell is not None}
+    ones = {cell for cell, name in names.items() if _NO_CLASS.fullmatch(name)}
+    words = {cell for cell, name in names.items() if name.lower() in MISSING}
+    whole = all(_WHOLE.fullmatch(name) for cell, name in names.items() if cell not in words)
+    ones = ones if numeric or whole else set()
+    gone = ones | (words if whole and len(words) < len(names) else set())
+    kept = [None if cell in gone else cell for cell in cells] if gone else cells
+    return kept, sorted(ones), sorted(words)
+
+
 def number_classes(cells: Cells) -> tuple[Tensor, tuple[str, ...]]:
     """The class of each cell, -1 where there is none, and their names: sorted, as numbers if all are integers."""
     stripped = {cell: cell.strip() for cell in set(cells) if cell is not None}
@@ -82,21 +103,31 @@ def _classes(table: Table, column: str | None, notes: list[str]) -> tuple[Tensor
     if column is None:
         return torch.full((len(table),), -1), ()
     cells, title = table.cells(column), f"{table.column.capitalize()} {column!r} of {table.what}"
-    words = {cell for cell in set(cells) if cell is not None and cell.strip().lower() in MISSING}
-    others = {cell.strip() for cell in set(cells) - words if cell is not None}
-    if words and others and all(_INTEGER.fullmatch(cell) for cell in others):
-        cells = [None if cell in words else cell for cell in cells]
-        notes.append(f"{title} has {sorted(words)[0]!r} among its numbers: such a class is taken as unknown.")
-    elif words:
-        notes.append(f"{title} has a class called {sorted(words)[0]!r}: leave the cell empty where it is unknown.")
+    cells, ones, words = known_classes(cells, column in table.numeric)
+    if ones:
+        notes.append(f"-1 in {table.column} {column!r} stands for no class.")
+    if words:
+        notes.append(doubtful_word(title, words[0], words[0] in cells))
     y, names = number_classes(cells)
     known = int((y >= 0).sum())
     if len(names) < 2:
         found = f"one class alone, {names[0]!r}" if names else "no class at all"
         notes.append(f"{title} holds {found}: what a class is can be learned from two classes or more.")
+    elif len(names) > _TOO_MANY and 2 * len(names) > known:
+        raise InputError(
+            f"{title} has {len(names)} different values in {known} rows, which looks like a number or a name and "
+            f"not like a class: name another {table.column}."
+        )
     elif len(names) > _MANY and 2 * len(names) > known:
         notes.append(f"{title} has {len(names)} classes for {known} rows: is it meant as a class?")
     return y, names
+
+
+def doubtful_word(title: str, word: str, kept: bool) -> str:
+    """What to say of a class that is called NA or the like."""
+    if kept:
+        return f"{title} has a class called {word!r}: leave the cell empty where it is unknown."
+    return f"{title} has {word!r} among its numbers: such a class is taken as unknown."
 
 
 def _masks(table: Table, column: str) -> dict[str, Tensor]:

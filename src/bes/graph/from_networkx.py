@@ -13,7 +13,7 @@ from bes.errors import InputError
 from bes.graph.arrays import Array
 from bes.graph.from_columns import assemble
 from bes.graph.graph import Graph
-from bes.graph.tables import Cells, Table, is_nested, text_of
+from bes.graph.tables import Cells, Table, as_name, is_nested, text_of
 
 #: What a node or an edge carries under one name.
 Values = list[Any]
@@ -44,10 +44,15 @@ def from_networkx(
     name = name or str(graph.name) or "graph"
     ids = _ids(graph, name)
     found = _gather([data for _, data in graph.nodes(data=True)])
-    chosen = [key for key in found if key not in (label, split)] if features is None else list(features)
+    label, split, edge_label = map(as_name, (label, split, edge_label))
+    chosen = [key for key in found if key not in (label, split)] if features is None else [str(key) for key in features]
     flat, vectors, notes = _separate(found, chosen, ids, name, strict=features is not None)
     what = f"graph '{name}'"
-    nodes = Table(what, flat, [repr(key) for key in ids], "node", "attribute")
+    for role in (label, split):
+        if role is not None and role in found and role not in flat:
+            node = next(key for key, value in zip(ids, found[role], strict=True) if is_nested(value))
+            raise _nested(role, f"node {node!r}", what, "a node")
+    nodes = Table(what, flat, [repr(key) for key in ids], "node", "attribute", numeric=_numeric(found, flat, label))
     nodes.distinct(label, split, *(key for key in chosen if key in flat or key not in found))
     ends, edges = _edges(graph, edge_label, what)
     if graph.is_directed():
@@ -73,7 +78,7 @@ def _ids(graph: Any, name: str) -> tuple[str, ...]:
         raise InputError(f"Graph '{name}' has no nodes: give some.")
     known: dict[str, object] = {}
     for key in graph:
-        text = str(key)
+        text = str(key) if is_nested(key) else text_of(key) or ""
         if text in known:
             raise InputError(
                 f"The nodes {known[text]!r} and {key!r} of graph '{name}' are both called {text!r}: rename one."
@@ -92,11 +97,28 @@ def _edges(graph: Any, edge_label: str | None, what: str) -> tuple[Array, Table]
     places = [(u, v) for u, v, _ in pairs]
     if edge_label is None:
         return ends, Table(what, {}, places, "edge", "attribute")
-    values = [data.get(edge_label) for *_, data in pairs]
-    if all(value is None or is_nested(value) for value in values):
+    found = _gather([data for *_, data in pairs]).get(edge_label, [])
+    if all(value is None for value in found):
         raise InputError(f"No edge of {what} has a class under the attribute {edge_label!r}: name one that some have.")
-    cells = [None if is_nested(value) else text_of(value) for value in values]
-    return ends, Table(what, {edge_label: cells}, places, "edge", "attribute")
+    nested = next((place for place, value in zip(places, found, strict=True) if is_nested(value)), None)
+    if nested is not None:
+        raise _nested(edge_label, f"edge {nested}", what, "an edge")
+    flat = {edge_label: [text_of(value) for value in found]}
+    return ends, Table(what, flat, places, "edge", "attribute", numeric=_numeric({edge_label: found}, flat, edge_label))
+
+
+def _nested(attribute: str, place: str, what: str, each: str) -> InputError:
+    return InputError(
+        f"The attribute {attribute!r} of {place} of {what} is a list or the like: name one with one value {each}."
+    )
+
+
+def _numeric(found: Mapping[str, Values], flat: Mapping[str, Cells], label: str | None) -> frozenset[str]:
+    """The attribute with the classes, if a -1 in it is a number and not text."""
+    if label is None or label not in flat:
+        return frozenset()
+    pairs = zip(found[label], flat[label], strict=True)
+    return frozenset([label] if any(cell == "-1" and not isinstance(value, str) for value, cell in pairs) else [])
 
 
 def _gather(rows: Sequence[Mapping[Any, Any]]) -> dict[str, Values]:

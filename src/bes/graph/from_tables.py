@@ -10,7 +10,7 @@ from bes.errors import InputError
 from bes.graph.arrays import Array
 from bes.graph.from_columns import assemble
 from bes.graph.graph import Graph
-from bes.graph.tables import Table, nearest_word, number
+from bes.graph.tables import Table, as_name, nearest_word, number
 
 
 def from_tables(
@@ -26,6 +26,7 @@ def from_tables(
     name: str,
 ) -> Graph:
     """The graph of two tables; see `from_csv` for the columns."""
+    id, label, split, edge_label = map(as_name, (id, label, split, edge_label))
     try:
         check_rows(nodes, edges)
         id = first_column(nodes) if id is None else id
@@ -76,7 +77,7 @@ def first_column(nodes: Table) -> str:
 def ends_columns(edges: Table, source: str | None, target: str | None) -> tuple[str, str]:
     """The two columns of node ids; the first two unless named."""
     first, second, *_ = [*edges.header, "", ""]
-    return first if source is None else source, second if target is None else target
+    return first if source is None else str(source), second if target is None else str(target)
 
 
 def check_columns(

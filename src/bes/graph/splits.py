@@ -158,7 +158,10 @@ def _shuffled(graph: Graph, seed: int) -> Tensor:
     """The labelled nodes in the seed's order."""
     labelled = (graph.y.cpu() >= 0).nonzero().flatten()
     if labelled.numel() == 0:
-        raise InputError(f"Graph '{graph.name}' has no labelled node to split: label some nodes first.")
+        raise InputError(
+            f"Graph '{graph.name}' has no labelled node to split: label some nodes, or name the column of "
+            "their classes by --label."
+        )
     return labelled[torch.randperm(labelled.numel(), generator=seeding.generator(seed, "split"))]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ Cells = list[str | None]
 
 _ZIP, _OLD_EXCEL, _UTF16 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_QUOTED = re.compile(r'(?:^|(?<=[,;\t\r\n]))"(?:[^"]|"")*"')  # a quote within a cell is one of its letters
+_HEADER = 100_000  # so many letters are looked at for what separates
 _SHOWN = 30  # so many columns are listed in a message
 _BLOCK = 4096  # so many rows are turned into columns at a time
 _COMPARED = 50_000  # so many words are compared in search of the nearest
@@ -32,6 +35,8 @@ class Table:
         places: Where each row stands, such as its line.
         row, column: What rows and columns are called; a row is a `line` in a file only.
         notes: What was seen while reading, a sentence each.
+        categorical: Columns that are categories by their type, whatever their cells look like.
+        numeric: Columns in which a -1 is a number, where their type tells that from text.
     """
 
     what: str
@@ -40,6 +45,8 @@ class Table:
     row: str = "line"
     column: str = "column"
     notes: tuple[str, ...] = ()
+    categorical: frozenset[str] = frozenset()
+    numeric: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -79,7 +86,7 @@ class Table:
 def read_table(path: str | Path) -> Table:
     """The file at `path` with a header, in UTF-8: separated by tabs if it ends in `.tsv`, else by commas.
 
-    Where the header has semicolons or tabs and no comma, those are what separates.
+    Where semicolons or tabs are more often in the header than commas, quoted text aside, those are what separates.
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"A {type(path).__name__} was given for a CSV file: give a path, or use from_pandas.")
@@ -101,6 +108,11 @@ def text_of(value: object) -> str | None:
             return None
         value = int(value) if value.is_integer() and abs(value) < 2**53 else value
     return _cell(value.decode(errors="replace") if isinstance(value, bytes) else str(value))
+
+
+def as_name(name: object) -> str | None:
+    """The name of a column as text, as which columns are known here: in a DataFrame it may be a number."""
+    return None if name is None else str(name)
 
 
 def is_nested(value: object) -> bool:
@@ -214,8 +226,10 @@ def _text(path: Path) -> str:
 def _delimiter(path: Path, text: str) -> tuple[str, list[str]]:
     if path.suffix.lower() in (".tsv", ".tab"):
         return "\t", []
-    header = "".join(text.lstrip()[:100_000].splitlines()[:1])
-    mark = next((mark for mark in _MARKS if mark in header), ",")
+    unquoted = _QUOTED.sub("quoted", text.lstrip("\r\n")[:_HEADER])
+    lines = re.split(r"[\r\n]+", unquoted)
+    header = next((line for line in lines if line.strip(" \t,;")), "")  # lines that hold nothing are read over
+    mark = max(_MARKS, key=header.count)
     return mark, [] if mark == "," else [f"The columns of {path} are separated by {_MARKS[mark]}: they were read so."]
 
 

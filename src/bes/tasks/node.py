@@ -75,9 +75,10 @@ def check_labels(graph: Graph, split: NodeSplit, *, allow_missing: bool) -> None
         )
     missing = split.missing_classes()
     if missing and not allow_missing:
+        names = ", ".join(graph.class_names[c] for c in missing)
         raise InputError(
-            f"Class {', '.join(map(str, missing))} of graph '{graph.name}' has no training node under split "
-            f"'{split.name}': use --split random, or --set allow_missing_classes=true to go on without it."
+            f"Class {names} of graph '{graph.name}' has no training node under split '{split.name}': "
+            "use --split random, or --set allow_missing_classes=true to go on without it."
         )
     if split.val.numel() == 0:
         raise InputError(
