@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,6 +40,11 @@ def print_json(value: Any) -> None:
 
 def track(items: list[Item], what: str, *, show: bool) -> Iterable[Item]:
     return progress.track(items, what, out, show=show)
+
+
+def waiting(what: str, *, show: bool) -> AbstractContextManager[object]:
+    """A sign of life while something takes its time in one piece; silent when quiet or not at a terminal."""
+    return out.status(what) if show and out.is_terminal else nullcontext()
 
 
 def seeds_bar(config: RunConfig, total: int, *, show: bool) -> progress.SeedsBar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -81,6 +81,7 @@ def predict_new(
     *,
     arm: str | None = None,
     device: str | torch.device = "auto",
+    over: Callable[[list[int]], Iterable[int]] = list,
 ) -> tuple[int, list[str]]:
     """Write the classes of nodes that were not there in training, by every seed's model.
 
@@ -89,6 +90,7 @@ def predict_new(
         edges: Their edges, to one another and to nodes of the run; None if there are none.
         out: The CSV file to write, a row a new node.
         arm: `control` or `bes`; unless given, the one chosen on validation.
+        over: Goes through the seeds, as a progress bar does.
 
     Returns:
         How many nodes were predicted, and notes for their owner, a sentence each.
@@ -102,7 +104,7 @@ def predict_new(
     columns(id_column(run.graph), classes)
     graph, old = extend(run.graph, nodes, edges)
     total = np.zeros((graph.n_nodes - old, len(classes)))
-    for seed in seeds:
+    for seed in over(seeds):
         total += run.model(seed, device).predict_proba(graph, arm)[old:].cpu().numpy()
     write_predictions(out, graph.ids[old:], id_column(graph), classes, total / len(seeds))
     return len(total), notes + list(graph.names.notes if graph.names else ())

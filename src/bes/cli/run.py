@@ -114,31 +114,34 @@ def run(
         "encoders": {"names": encoders} if encoders else None,
         "decoder": {"kind": decoder} if decoder else None,
     }
-    name, graph = given_graph(
-        dataset,
-        nodes,
-        edges,
-        label=label,
-        id=id_column,
-        split_column=split_column,
-        edge_label=edge_label,
-        embeddings=embeddings,
-        labels=labels,
-    )
-    plan = RunConfig.build(name, preset=preset, file=config, given=given, settings=settings or [])
-    graph = graph or load(plan.dataset)
+    show = not (quiet or as_json)
+    with console.waiting("reading the graph", show=show):
+        name, graph = given_graph(
+            dataset,
+            nodes,
+            edges,
+            label=label,
+            id=id_column,
+            split_column=split_column,
+            edge_label=edge_label,
+            embeddings=embeddings,
+            labels=labels,
+        )
+        plan = RunConfig.build(name, preset=preset, file=config, given=given, settings=settings or [])
+        graph = graph or load(plan.dataset)
     if plan.task == "node":
         check_columns(graph)
     place = out or Path("runs") / graph.name
     try:
-        with console.seeds_bar(plan, len(chosen), show=not (quiet or as_json)) as bar:
+        with console.seeds_bar(plan, len(chosen), show=show) as bar:
             run_all(plan, graph, chosen, place, jobs=jobs, progress=bar.seeds, watch=bar.watch, log=log)
     except KeyboardInterrupt:
         Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
         raise typer.Exit(130) from None
-    done = StoredRun(place)
-    predicted = predict_run(done) if plan.task == "node" else None
-    report = write_report(done)
+    with console.waiting("writing the report", show=show):
+        done = StoredRun(place)
+        predicted = predict_run(done) if plan.task == "node" else None
+        report = write_report(done)
     if as_json:
         console.print_json(console.run_as_json(done, report, predicted))
     elif not quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +34,10 @@ def predict(
     from bes.predict import predict_new
     from bes.stored import StoredRun
 
-    count, notes = predict_new(StoredRun(run_dir), nodes, edges, out, arm=arm, device=device or "auto")
+    def over(seeds: list[int]) -> Iterable[int]:
+        return console.track(seeds, "seeds", show=not (quiet or as_json))
+
+    count, notes = predict_new(StoredRun(run_dir), nodes, edges, out, arm=arm, device=device or "auto", over=over)
     if as_json:
         console.print_json({"predicted": count, "out": str(out), "notes": notes})
     elif not quiet:
@@ -50,9 +54,13 @@ def report(
     """One report of one or several runs, with a comparison."""
     from bes import console
     from bes.report.compare import find_runs, write_comparison
+    from bes.stored import StoredRun
+
+    def over(runs: list[StoredRun]) -> Iterable[StoredRun]:
+        return console.track(runs, "runs", show=not (quiet or as_json))
 
     found = find_runs(paths)
-    written = write_comparison(found, out)
+    written = write_comparison(found, out, over)
     if as_json:
         console.print_json({"report": str(written), "runs": [str(run.path) for run in found]})
     elif not quiet:

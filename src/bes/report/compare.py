@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,14 @@ def find_runs(paths: list[Path]) -> list[StoredRun]:
     return list(found.values())
 
 
-def write_comparison(runs: list[StoredRun], out: Path) -> Path:
-    """Write one report of the runs to `out` and return it; a single run gets the report it always has."""
+def write_comparison(
+    runs: list[StoredRun], out: Path, over: Callable[[list[StoredRun]], Iterable[StoredRun]] = list
+) -> Path:
+    """Write one report of the runs to `out` and return it; a single run gets the report it always has.
+
+    Args:
+        over: Goes through the runs, as a progress bar does.
+    """
     if not runs:
         raise InputError("There is no run to report on: give folders that `bes run` left in its --out.")
     out = Path(out)
@@ -53,7 +59,7 @@ def write_comparison(runs: list[StoredRun], out: Path) -> Path:
     labels = run_labels(runs)
     sections: list[dict[str, Any]] = []
     length = 0
-    for place, run in enumerate(runs):
+    for place, run in enumerate(over(runs)):
         text = render("section.html", run=content(run, seeds=1, with_map=place < MAPS), prefix=f"run{place}-")
         length += len(text)
         if sections and length > LENGTH:
