@@ -371,3 +371,13 @@ def test_a_tsv_is_separated_by_tabs(tmp_path: Path) -> None:
     with (tmp_path / "p.tsv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file, delimiter="\t"))
     assert rows == [["who", "prediction", "prob_x", "prob_y"], ["a", "y", "0.25", "0.75"], ["b", "x", "1", "0"]]
+
+
+def test_nothing_that_is_read_is_written_over(people: People, tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("x\n")
+    for out in (new, tmp_path / "." / "new.csv", people.run.path / "predictions.csv"):
+        before = out.read_bytes() if out.exists() else None
+        with pytest.raises(InputError, match=r"would replace .*: choose another --out"):
+            predict_new(people.run, new, None, out)
+        assert (out.read_bytes() if out.exists() else None) == before

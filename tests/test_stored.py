@@ -82,9 +82,21 @@ def test_a_graph_is_called_as_its_file(copy: Path, dataset: str) -> None:
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(InputError, match="holds no run: give one that `bes run` left") as caught:
-            StoredRun(place)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "config.json").write_text("{}")
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "records.jsonl").write_text("")
+    said = {
+        "empty": "holds no run: give one that `bes run` left",
+        "nowhere": "does not exist: give one that `bes run` left",
+        "begun/config.json": "is a file: give the folder",
+        "begun": "has no finished seed yet: call `bes run` again",
+        "runs": "holds no run: give one of the runs in it, such as .*mine",
+    }
+    for name, words in said.items():
+        with pytest.raises(InputError, match=words) as caught:
+            StoredRun(tmp_path / name)
         one_sentence(caught)
 
 

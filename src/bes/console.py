@@ -155,7 +155,8 @@ def catalog_as_json(rows: list[tuple[DatasetInfo, str]]) -> list[dict[str, Any]]
 def print_catalog(rows: list[tuple[DatasetInfo, str]]) -> None:
     shown = Table(caption=f"Data root: {escape(str(data_root()))} (set BES_DATA to change it)")
     for name in ("name", "nodes", "edges", "features", "classes", "in the paper", "here"):
-        shown.add_column(name, justify="right" if name in ("nodes", "edges", "features", "classes") else "left")
+        side = "right" if name in ("nodes", "edges", "features", "classes") else "left"
+        shown.add_column(name, justify=side, no_wrap=name == "name", overflow="fold")  # type: ignore[arg-type]
     for info, where in rows:
         counts = [f"{n:,}" if n else "-" for n in (info.nodes, info.edges, info.features, info.classes)]
         shown.add_row(info.name, *counts, "yes" if info.paper else "", escape(where) or "[yellow]missing[/yellow]")

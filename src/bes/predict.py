@@ -96,6 +96,7 @@ def predict_new(
         How many nodes were predicted, and notes for their owner, a sentence each.
     """
     _check_task(run)
+    _check_target(run, out, nodes, edges)
     notes: list[str] = []
     if arm is None:
         arm, sentence = choose_arm(run.records)
@@ -152,6 +153,14 @@ def check_columns(graph: Graph) -> None:
 def id_column(graph: Graph) -> str:
     """What the graph's owner calls the ids."""
     return graph.names.id_column if graph.names else "node"
+
+
+def _check_target(run: StoredRun, out: Path, *inputs: Rows | None) -> None:
+    """Refuse to write over what is read, and over the run's own predictions."""
+    target = out.resolve()
+    given = [Path(path).resolve() for path in inputs if isinstance(path, str | Path)]
+    if target in given or target == (run.path / PREDICTIONS).resolve():
+        raise InputError(f"The predictions would replace {out}, which is still needed: choose another --out.")
 
 
 def _check_task(run: StoredRun) -> None:

@@ -30,9 +30,7 @@ def read_file(path: Path) -> dict[str, Any]:
         try:
             import yaml
         except ImportError:
-            raise InputError(
-                f"Reading {path} needs PyYAML: pip install 'bes-graph[yaml]', or write it as .json."
-            ) from None
+            raise InputError(f"Reading {path} needs PyYAML: pip install pyyaml, or write it as .json.") from None
         try:
             content = yaml.safe_load(text) or {}
         except yaml.YAMLError:

@@ -36,7 +36,7 @@ class StoredRun:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not (self.path / "records.jsonl").is_file():
-            raise InputError(f"The folder {self.path} holds no run: give one that `bes run` left in its --out.")
+            raise InputError(_no_run(self.path))
         found = self._json("config.json")
         if not isinstance(found, dict) or not isinstance(found.get("config"), dict):
             raise self._damaged("config.json")
@@ -141,3 +141,16 @@ class StoredRun:
 
     def _damaged(self, name: str) -> InputError:
         return InputError(f"The file {self.path / name} is missing or damaged: remove it, and call `bes run` again.")
+
+
+def _no_run(path: Path) -> str:
+    """Why there is no run at `path`, and where to look."""
+    if not path.exists():
+        return f"The folder {path} does not exist: give one that `bes run` left in its --out."
+    if not path.is_dir():
+        return f"{path} is a file: give the folder that `bes run` left in its --out."
+    if (path / "config.json").is_file():
+        return f"The run in {path} has no finished seed yet: call `bes run` again to go on."
+    inside = sorted(found.parent.name for found in path.glob("*/records.jsonl"))[:3]
+    hint = f"give one of the runs in it, such as {path / inside[0]}." if inside else "give one that `bes run` left."
+    return f"The folder {path} holds no run: {hint}"

@@ -9,7 +9,7 @@ from playwright import sync_api
 
 from bes.explore.server import Server
 from explore.made import serving
-from explore.page import Explorer, awkward_run
+from explore.page import Explorer, awkward_run, is_wrong
 
 #: Debian's name first; a browser elsewhere can be named by the environment.
 CHROMIUM = os.environ.get("BES_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -30,12 +30,20 @@ def browser() -> "Iterator[sync_api.Browser]":
 
 
 @pytest.fixture
-def page(browser: "sync_api.Browser") -> "Iterator[sync_api.Page]":
-    """A fresh page that lets no error pass: neither in the console, nor a dialog, nor a request to the network."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+def wrong() -> list[str]:
+    """What went wrong on the page; a test that lets something fail looks at it and empties it."""
+    return []
+
+
+@pytest.fixture
+def page(browser: "sync_api.Browser", wrong: list[str], request: pytest.FixtureRequest) -> "Iterator[sync_api.Page]":
+    """A fresh page that lets no error pass: neither in the console, nor a dialog, nor a request to the network.
+
+    Given indirectly, parameters are options of the browser's context.
+    """
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **getattr(request, "param", {})})
     page = context.new_page()
-    wrong: list[str] = []
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda said: wrong.append(said.text) if is_wrong(said.type, said.text) else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: None if _local(request.url) else wrong.append(f"request: {request.url}"))

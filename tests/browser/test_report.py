@@ -1,10 +1,13 @@
 """The report as people use it: with the mouse, with the keyboard alone, in the dark, on a phone."""
 
+import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bes.config import RunConfig
@@ -28,6 +31,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory, small_graph: Graph, quick: 
     names = Names(ids, classes=("<b>bold</b>", "</script>", 'a "quoted" class'))
     graph = replace(small_graph, names=names)
     return StoredRun(run(quick(), graph, [0, 1], tmp_path_factory.mktemp("report") / "run").path)
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory, small_graph: Graph, quick: Callable[..., RunConfig]) -> StoredRun:
+    """A seed of link prediction whose pairs are shaped."""
+    plan = quick(task="link", links={"boundary": "pairs"})
+    return StoredRun(run(plan, small_graph, [0], tmp_path_factory.mktemp("pairs") / "link").path)
 
 
 @pytest.fixture
@@ -154,21 +164,149 @@ def test_colours_follow_class_prediction_and_error(report: Any, stored: StoredRu
     report.locator(".after").click()
     assert report.evaluate(code) == guess["bes"]
     colour.select_option("error")
-    expected = [
-        {(True, True): 0, (False, True): 1, (True, False): 2, (False, False): 3}[a == c, b == c]
-        for a, b, c in zip(guess["control"], guess["bes"], y, strict=True)
-    ]
+    test = set(stored.split(0)["test"].tolist())
+    said = {(True, True): 0, (False, True): 1, (True, False): 2, (False, False): 3}
+    rows = enumerate(zip(guess["control"], guess["bes"], y, strict=True))
+    expected = [said[a == c, b == c] if i in test else len(said) for i, (a, b, c) in rows]
     assert report.evaluate(code) == expected
     legend = " ".join(report.locator(".legend .text").all_inner_texts())
     assert f"right in both ({expected.count(0)})" in legend
+    assert f"not in test ({expected.count(4)})" in legend
     report.get_by_role("combobox", name="Show").select_option("test")
     shown = report.evaluate(f"Array.from({MAP}.visible)")
     assert [i for i, one in enumerate(shown) if one] == sorted(stored.split(0)["test"].tolist())
 
 
+@pytest.fixture(scope="module")
+def uneven(stored: StoredRun, tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
+    """Two seeds, of which the first found no boundary and the second has lost its arm bes."""
+    path = shutil.copytree(stored.path, tmp_path_factory.mktemp("uneven") / "run")
+    rows = stored.rows(0)
+    np.savez(path / "embeddings" / "0.npz", **{**rows, "boundaries": np.zeros_like(rows["boundaries"])})
+    lines = (path / "records.jsonl").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if (json.loads(line)["seed"], json.loads(line)["arm"]) != (1, "bes")]
+    (path / "records.jsonl").write_text("".join(kept))
+    return StoredRun(path)
+
+
+def test_each_seed_offers_what_it_has(page: Any, uneven: StoredRun) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(write_report(uneven).as_uri())
+    slider, still, colour = (page.locator(name) for name in (".slider", ".still", ".colour"))
+    assert not slider.is_visible()
+    assert still.is_visible()
+    colour.select_option("error")
+    page.locator("select.seeds").first.select_option("1")
+    assert slider.is_visible()
+    assert not still.is_visible()
+    assert page.locator("input.layer").get_attribute("max") == "2"
+    assert colour.input_value() == "class", "there is no outcome without bes"
+    assert page.evaluate(f"Array.from({MAP}.code)") == uneven.graph.y.tolist()
+    offered = page.evaluate("[...document.querySelectorAll('.colour option')].filter((o) => !o.disabled).length")
+    assert offered == 2
+    page.locator(".after").click()
+    colour.select_option("prediction")
+    guess = uneven.predictions(1, "control")["prob"].argmax(1).tolist()
+    assert page.evaluate(f"Array.from({MAP}.code)") == guess, "of the arm that there is"
+    page.locator("select.seeds").first.select_option("0")
+    assert not slider.is_visible()
+    assert positions(page) == stage(page, 0)
+
+
+def test_what_is_found_is_shown(report: Any, stored: StoredRun) -> None:
+    node = int(stored.split(0)["train"][0])
+    report.get_by_role("combobox", name="Show").select_option("test")
+    assert not report.evaluate(f"{MAP}.visible[{node}]")
+    report.get_by_label("Find a node").fill(f" {NASTY}{node} ")
+    report.keyboard.press("Enter")
+    assert report.evaluate(f"[{MAP}.marked, {MAP}.visible[{node}]]") == [node, 1]
+    assert report.get_by_role("combobox", name="Show").input_value() == "all"
+
+
+def test_a_pair_is_found_in_any_writing(page: Any, linked: StoredRun) -> None:
+    page.goto(write_report(linked).as_uri())
+    a, b = linked.rows(0)["pair"][5].tolist()
+    for text in (f"{a}-{b}", f"{b} - {a}", f" {b}-{a} ", f"{a} \N{EN DASH} {b}"):
+        page.locator(".find input").fill(text)
+        page.keyboard.press("Enter")
+        assert page.evaluate(f"{MAP}.marked") == 5, text
+        page.evaluate(f"{MAP}.mark(-1)")
+    page.locator(".find input").fill(f"{a}-{a}")
+    page.keyboard.press("Enter")
+    assert "No pair of that name" in page.locator(".found").inner_text()
+
+
+def test_a_finger_moves_the_map_once_it_is_zoomed(report: Any) -> None:
+    canvas = report.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    touch = report.context.new_cdp_session(report)
+    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+    def drag() -> list[float]:
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        for kind, moves in (("touchStart", [0]), ("touchMove", [10, 40, 80])):
+            for by in moves:
+                touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x + by, "y": y}]})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        found: list[float] = report.evaluate(f"{MAP}.middle")
+        return found
+
+    before = report.evaluate(f"{MAP}.middle")
+    assert canvas.evaluate("(c) => getComputedStyle(c).touchAction") == "pan-y pinch-zoom"
+    assert drag() == before
+    report.get_by_role("button", name="Zoom in").click()
+    assert canvas.evaluate("(c) => getComputedStyle(c).touchAction") == "pinch-zoom"
+    after = drag()
+    assert after[0] < before[0]
+    assert after[1] == pytest.approx(before[1])
+
+
+def test_points_keep_their_size_on_another_screen(report: Any) -> None:
+    size = f"{MAP}.sprites[0].width / {MAP}.canvas.width"
+    small, share = report.evaluate(f"[{MAP}.sprites[0].width, {size}]")
+    session = report.context.new_cdp_session(report)
+    session.send(
+        "Emulation.setDeviceMetricsOverride", {"width": 1280, "height": 901, "deviceScaleFactor": 3, "mobile": False}
+    )
+    wait(report, f"{MAP}.canvas.width === Math.round(3 * {MAP}.width)")
+    assert report.evaluate(f"{MAP}.sprites[0].width") > 2.5 * small
+    assert report.evaluate(size) == pytest.approx(share, rel=0.1)
+
+
+#: The smallest contrast of the text of some elements with what is behind it, on the page's paper.
+CONTRAST = """(elements) => {
+  const ctx = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const light = (...layers) => {
+    for (const color of layers) { ctx.fillStyle = color; ctx.fillRect(0, 0, 1, 1); }
+    const part = [...ctx.getImageData(0, 0, 1, 1).data].slice(0, 3).map((v) => v / 255);
+    const [r, g, b] = part.map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const paper = getComputedStyle(document.body).backgroundColor;
+  return Math.min(...elements.map((element) => {
+    const style = getComputedStyle(element);
+    if (style.opacity !== "1") return 0;
+    const pair = [light(paper, style.backgroundColor, style.color), light(paper, style.backgroundColor)];
+    return Math.max(...pair) / Math.min(...pair);
+  }));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_on_every_shade(report: Any, scheme: str) -> None:
+    report.emulate_media(color_scheme=scheme)
+    report.evaluate("document.querySelectorAll('.matrix td[style]').forEach((c) => c.style.setProperty('--s', 1))")
+    report.locator(".legend button").first.click()
+    report.mouse.move(0, 0)
+    for what in (".matrix tbody td", ".matrix td.less", ".matrix td.zero", ".legend button[aria-pressed='false']"):
+        assert report.locator(what).count(), what
+        assert report.locator(what).evaluate_all(CONTRAST) >= 4.5, what
+
+
 def test_the_boundary_of_the_layer_is_ringed(report: Any, stored: StoredRun) -> None:
     sizes = stored.rows(0)["boundaries"].sum(1).tolist()
-    for number, layer in enumerate((0, 0, 1)):
+    for number, layer in enumerate((0, 1, 1)):
         report.get_by_role("slider", name="Layer").fill(str(number))
         text = f"boundary of layer {layer + 1} ({sizes[layer]})"
         assert report.locator(".legend .ring").inner_text() == text
@@ -312,12 +450,9 @@ def test_on_paper_controls_are_gone_and_colours_light(report: Any) -> None:
     assert report.evaluate("(dispatchEvent(new Event('afterprint')), document.documentElement.dataset.theme)") == "dark"
 
 
-def test_a_comparison_opens_its_runs(
-    page: Any, stored: StoredRun, small_graph: Graph, quick: Callable[..., RunConfig], tmp_path: Path
-) -> None:
-    other = StoredRun(run(quick(task="link", links={"boundary": "pairs"}), small_graph, [0], tmp_path / "link").path)
+def test_a_comparison_opens_its_runs(page: Any, stored: StoredRun, linked: StoredRun, tmp_path: Path) -> None:
     page.set_viewport_size({"width": 375, "height": 800})
-    page.goto(write_comparison([stored, other], tmp_path / "report.html").as_uri())
+    page.goto(write_comparison([stored, linked], tmp_path / "report.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     assert not page.locator("#run1 canvas").is_visible()
     page.get_by_role("link", name="link").click()

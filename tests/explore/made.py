@@ -22,7 +22,7 @@ WIDTH = 16
 
 def made_graph(n_nodes: int, n_classes: int = 4, ids: list[str] | None = None, classes: tuple[str, ...] = ()) -> Graph:
     """A block graph; every seventh node without a class, called by `ids` if given."""
-    plain = sbm(n_nodes, n_classes, n_features=16, degree=6.0)
+    plain = sbm(n_nodes, n_classes, n_features=max(16, n_classes), degree=6.0)
     y = plain.y.clone()
     y[::7] = -1
     names = Names(tuple(ids), classes=classes) if ids else None
@@ -30,12 +30,18 @@ def made_graph(n_nodes: int, n_classes: int = 4, ids: list[str] | None = None, c
 
 
 def made_run(
-    folder: Path, graph: Graph, *, seeds: tuple[int, ...] = (0,), task: str = "node", **rows: Any
+    folder: Path,
+    graph: Graph,
+    *,
+    seeds: tuple[int, ...] = (0,),
+    task: str = "node",
+    selection: str = "validation",
+    **rows: Any,
 ) -> StoredRun:
     """What `bes run` would leave of a graph, with random predictions; `rows` are put into the embeddings' file."""
     for part in ("embeddings", "predictions", "splits", "history"):
         (folder / part).mkdir(parents=True)
-    config = RunConfig.build("made", given={"task": task}).model_dump(mode="json")
+    config = RunConfig.build("made", given={"task": task, "selection": selection}).model_dump(mode="json")
     (folder / "config.json").write_text(json.dumps({"config": config, "data_hash": "", "bes": "0"}))
     write_npz(graph, folder / "graph.npz")
     records = []
@@ -45,6 +51,15 @@ def made_run(
             records.append({"seed": seed, "arm": arm, "task": task, "metrics": {"test": {"acc": score}}})
     (folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     return StoredRun(folder)
+
+
+def part_of_split(run: StoredRun) -> StoredRun:
+    """The run with half of its training nodes in no part, as public splits have it."""
+    file = run.path / "splits" / "0.npz"
+    with np.load(file) as arrays:
+        split = dict(arrays)
+    np.savez(file, **{**split, "train": split["train"][::2]})
+    return run
 
 
 def serving(run: StoredRun) -> Iterator[Server]:

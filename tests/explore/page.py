@@ -125,3 +125,9 @@ def inside(point: np.ndarray, polygon: list[tuple[float, float]]) -> bool:
         if (ay > point[1]) != (by > point[1]):
             crossings += point[0] < ax + (point[1] - ay) / (by - ay) * (bx - ax)
     return crossings % 2 == 1
+
+
+def is_wrong(kind: str, text: str) -> bool:
+    """Errors, and what WebGL only warns of although the picture lacks it; hints about speed are none."""
+    drawing = ("WebGL" in text or "GL_" in text) and "Performance" not in text
+    return kind == "error" or (kind == "warning" and drawing)

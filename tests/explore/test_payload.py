@@ -10,11 +10,12 @@ from bes.errors import InputError
 from bes.explore.payload import MOST_NEIGHBORS, PARTS, Nodes
 from bes.explore.server import make_server
 from bes.graph.graph import Graph
+from bes.outcomes import OUTCOMES
 from bes.planes import plane
 from bes.records import RunDirectory
 from bes.runs import run
 from bes.stored import StoredRun
-from explore.made import made_graph, made_run
+from explore.made import made_graph, made_run, part_of_split
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +29,39 @@ def test_columns_agree_with_a_loop_over_the_nodes(made: StoredRun, nodes: Nodes)
     parts = [set(split[key].tolist()) for key in ("train", "val", "test")]
     for node in range(made.graph.n_nodes):
         assert nodes.arrays["class"][node] == y[node]
-        part = next((i for i, part in enumerate(parts) if node in part), 3)
+        part = next((i for i, part in enumerate(parts) if node in part), 4)
         assert nodes.arrays["part"][node] == part
         for side, prob in (("before", control), ("after", bes)):
             ranked = sorted(prob[node].tolist(), reverse=True)
             assert prob[node, nodes.arrays[side][node]] == np.float32(ranked[0])
             assert nodes.arrays[f"margin_{side}"][node] == pytest.approx(ranked[0] - ranked[1], abs=1e-6)
-    assert PARTS[3] == "unlabelled"
+    assert PARTS[4] == "unlabelled"
+
+
+def test_outcomes_are_those_of_test_nodes_alone(made: StoredRun, nodes: Nodes) -> None:
+    test, y = set(made.split(0)["test"].tolist()), made.graph.y.tolist()
+    control, bes = (made.predictions(0, arm)["prob"].argmax(1).tolist() for arm in ("control", "bes"))
+    names = {(True, True): 0, (False, True): 1, (True, False): 2, (False, False): 3}
+    wanted = [names[control[i] == y[i], bes[i] == y[i]] if i in test else -1 for i in range(90)]
+    assert nodes.arrays["outcome"].tolist() == wanted
+    assert len(set(wanted)) == 5, "or the test could not tell them apart"
+    assert OUTCOMES[1:3] == ("fixed by bes", "broken by bes")
+
+
+def test_labelled_nodes_outside_the_split_are_not_called_unlabelled(tmp_path: Path, made: StoredRun) -> None:
+    found = Nodes(part_of_split(made_run(tmp_path / "run", made.graph)))
+    split, y = StoredRun(tmp_path / "run").split(0), made.graph.y.numpy()
+    used = np.concatenate([split["train"], split["val"], split["test"]])
+    outside = np.setdiff1d(np.flatnonzero(y >= 0), used)
+    assert len(outside) > 10
+    assert np.array_equal(np.flatnonzero(found.arrays["part"] == PARTS.index("in no part")), outside)
+    assert np.array_equal(np.flatnonzero(found.arrays["part"] == PARTS.index("unlabelled")), np.flatnonzero(y < 0))
+
+
+def test_the_page_is_told_how_epochs_were_selected(tmp_path: Path, made: StoredRun, nodes: Nodes) -> None:
+    assert nodes.about["selection"] == "validation"
+    peeked = made_run(tmp_path / "run", made.graph, selection="test-peek")
+    assert Nodes(peeked).about["selection"] == "test-peek"
 
 
 def test_stages_share_a_plane_and_fill_the_bounds(made: StoredRun, nodes: Nodes) -> None:
@@ -135,7 +162,7 @@ def test_links_show_their_nodes(tmp_path: Path, small_graph: Graph, quick: Any, 
 
 def test_pairs_are_refused_in_one_sentence(tmp_path: Path) -> None:
     stored = made_run(tmp_path / "run", made_graph(60), pair=np.zeros((60, 2), np.int64))
-    with pytest.raises(InputError, match=r"shaped pairs of nodes.*: run it with --boundary classes or clusters\."):
+    with pytest.raises(InputError, match=r"shaped pairs of nodes.*: run it with --boundary clusters\."):
         make_server(stored)
 
 

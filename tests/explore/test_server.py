@@ -142,6 +142,12 @@ def test_a_request_that_is_none_does_no_harm(server: Server) -> None:
     assert ask(server, f"/?token={server.token}").status == 200
 
 
+def test_an_address_that_is_none_is_a_bad_request(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(server, "http://[")
+    assert (answer.status, answer.body.count(b"\n")) == (400, 1)
+    assert capsys.readouterr().err == ""
+
+
 def test_only_this_machine_is_listened_to(server: Server) -> None:
     assert server.socket.getsockname()[0] == "127.0.0.1"
     with pytest.raises(OSError, match=r"refused|reach|assign|timed out"):

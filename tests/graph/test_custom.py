@@ -63,7 +63,8 @@ def test_ids_alone_and_no_edges(files, nodes):
     assert isinstance(graph.x, Sparse)
     assert graph.x.to_dense().tolist() == [[1, 0], [0, 1]]
     assert (graph.n_edges, graph.names.columns) == (0, ())
-    assert "told apart by their id alone, so that new nodes cannot be predicted later" in graph.names.notes[-1]
+    assert "told apart by their id alone, so that new nodes cannot be predicted later" in graph.names.notes[-2]
+    assert "There are no edges in" in graph.names.notes[-1]
 
 
 def test_missing_values_and_columns_that_say_nothing_are_noted(files):
@@ -101,7 +102,7 @@ def test_integer_classes_are_ordered_as_numbers(files):
 )
 def test_doubtful_classes(files, cells, y, note):
     rows = "".join(f"n{i},{i % 2},{cell}\n" for i, cell in enumerate(cells.split(",")))
-    graph = from_csv(*files("id,f,y\n" + rows, "s,t\n"), label="y")
+    graph = from_csv(*files("id,f,y\n" + rows, "s,t\nn0,n1\n"), label="y")
     assert graph.y.tolist() == y
     assert [note in said for said in graph.names.notes] == ([True] if note else [])
 
@@ -137,7 +138,7 @@ def test_loops_and_repeats_are_dropped_and_counted(files):
     graph = from_csv(*files(NODES, EDGES + "ann,ann,,\nbob,ann,,\nann,bob,,\n"))
     assert graph.n_edges == 2
     note = graph.names.notes[-1]
-    assert "Of 5 edges in" in note
+    assert "Of 5 rows of" in note
     assert "1 from a node to itself and 2 between two nodes that another joins" in note
 
 
@@ -458,3 +459,12 @@ def unless_missing(cells: list[str], column: list[str] | None = None) -> list[st
     numbers = others and all(re.fullmatch(r"[+-]?[0-9]+(\.0*)?", word) for word in others)
     none = (*MISSING, "-1") if numbers else ()
     return ["" if cell.strip().lower() in none else cell.strip() for cell in cells]
+
+
+def test_classes_that_may_not_be_meant_are_noted(files):
+    cells = ["red"] * 15 + ["Red"] * 10 + ["blue"] * 5 + ["green"] + ["unknown"] * 3
+    rows = "".join(f"n{i},{i % 2},{cell}\n" for i, cell in enumerate(cells))
+    notes = " ".join(from_csv(*files("id,f,y\n" + rows, "s,t\nn0,n1\n"), label="y").names.notes)
+    assert "one row of class 'green'" in notes
+    assert "upper and lower case only, 'Red', 'red'" in notes
+    assert "a class called 'unknown': leave the cell empty" in notes

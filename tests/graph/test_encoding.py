@@ -114,7 +114,7 @@ def test_texts_that_nearly_all_differ_are_left_out():
     many = [f"name {i}" for i in range(21)]
     column, notes = learned(*many)
     assert column == Column("v", "dropped")
-    assert notes == ["Column 'v' of people.csv is left out: nearly every value is different."]
+    assert notes == ["Column 'v' of people.csv is left out: more than half of its values are different."]
     assert learned(*many[:20])[0].kind == "category", "twenty may differ"
     assert learned(*many, *many)[0].kind == "category", "half of them may differ"
     assert learned(*many, *many, None)[0].kind == "category"
@@ -145,7 +145,7 @@ def test_many_strange_categories_are_not_all_listed():
 def test_later_rows_need_the_columns_that_count(refuses):
     columns = (Column("age", "number"), Column("gone", "dropped"))
     assert encoded(table(age=["2"]), columns)[0] == [[2]]
-    with refuses("no column 'age'", "people.csv", "did you mean 'Age'?"):
+    with refuses("no column 'age'", "people.csv", "rename 'Age'"):
         encode(table(Age=["2"]), columns)
 
 

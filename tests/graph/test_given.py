@@ -110,9 +110,9 @@ HERE = Path("x.csv")
     [
         (None, {}, ("No graph was given", "--nodes and --edges", "--embeddings")),
         (None, {"labels": HERE}, ("No graph was given",)),
-        (None, {"nodes": HERE}, ("--nodes and --edges",)),
-        (None, {"edges": HERE}, ("--nodes and --edges",)),
-        ("cora", {"nodes": HERE, "edges": HERE}, ("no data set's name",)),
+        (None, {"nodes": HERE}, ("--nodes", "give --edges")),
+        (None, {"edges": HERE}, ("--edges", "give --nodes")),
+        ("cora", {"nodes": HERE, "edges": HERE}, ("leave out", "'cora'")),
         ("cora", {"edges": HERE}, ("'cora'", "--edges")),
         ("cora", {"label": "team"}, ("--label", "--nodes and --edges")),
         ("cora", {"id": "team"}, ("--id", "--nodes and --edges")),

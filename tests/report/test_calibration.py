@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bes.report.calibration import by_arm, diagram, reliability
+from bes.report.content import content
 from bes.report.outcomes import outcomes
 from bes.stored import StoredRun
 
@@ -54,6 +55,28 @@ def test_who_is_as_right_as_sure_has_no_error() -> None:
     prob = np.tile([0.75, 0.25], (4, 1))
     assert reliability(prob, np.array([0, 0, 0, 1])).error == pytest.approx(0)
     assert reliability(prob, np.array([1, 1, 1, 1])).error == pytest.approx(0.75)
+
+
+def test_of_a_class_its_probability_stands_against_its_share() -> None:
+    """Pairs at 0.3 and 0.4 count by the probability of a link, on whichever side of a threshold they are."""
+    link = np.array([0.0, 0.3, 0.3, 0.3, 0.4, 0.9])
+    truth = np.array([0, 0, 1, 0, 1, 1])
+    found = reliability(np.stack([1 - link, link], axis=1), truth, 10, of=1)
+    assert found.count.tolist() == [1, 0, 3, 1, 0, 0, 0, 0, 1, 0]
+    np.testing.assert_allclose(found.confidence[[0, 2, 3, 8]], [0.0, 0.3, 0.4, 0.9])
+    np.testing.assert_allclose(found.accuracy[[0, 2, 3, 8]], [0, 1 / 3, 1, 1])
+    assert found.error == pytest.approx((0.0 + 0.1 + 0.6 + 0.1) / 6)
+
+
+def test_links_are_calibrated_without_a_threshold(pair_runs: dict[str, StoredRun]) -> None:
+    run = pair_runs["pairs"]
+    drawn = content(run, with_map=False)["calibration"]
+    assert drawn["axes"] == ("probability of a link", "share of links")
+    assert (drawn["chart"].x.title, drawn["chart"].y.title) == drawn["axes"]
+    links = sum(outcome.truth.sum() for outcome in outcomes(run))
+    for arm in ("control", "bes"):
+        assert sum(r[arm]["n"] * r[arm]["accuracy"] for r in drawn["rows"] if r[arm]["n"]) == pytest.approx(links)
+    assert content(pair_runs["edge"], with_map=False)["calibration"]["axes"] == ("confidence", "accuracy")
 
 
 def test_both_arms_are_taken_over_all_seeds(stored: StoredRun) -> None:

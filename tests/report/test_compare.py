@@ -1,5 +1,6 @@
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,30 @@ def test_a_heavy_page_leaves_maps_and_runs_out_and_says_so(
     page = read(write_comparison(runs, tmp_path / "short.html"))
     assert sum(a.get("class") == "one" for tag, a in page.tags if tag == "details") == 1
     assert "only the first 1 have their sections here" in page.text
+
+
+def test_other_data_under_one_name_are_told(
+    stored: StoredRun, small_graph: Graph, quick: Callable[..., RunConfig], tmp_path: Path, read: Read
+) -> None:
+    same = StoredRun(shutil.copytree(stored.path, tmp_path / "same"))
+    page = read(write_comparison([stored, same], tmp_path / "same.html"))
+    assert "Nothing: the runs have one configuration." in page.text
+    assert "The data are not the same" not in page.text
+    other = StoredRun(run(quick(), replace(small_graph, x=small_graph.x + 1), [0], tmp_path / "other").path)
+    page = read(write_comparison([stored, other], tmp_path / "other.html"))
+    assert "Nothing: the runs" not in page.text
+    assert "The data are not the same: runs have read different data under the name small" in page.text
+
+
+def test_without_a_map_nobody_is_sent_to_it(
+    stored: StoredRun, tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = StoredRun(shutil.copytree(stored.path, tmp_path / "second"))
+    monkeypatch.setattr(compare, "MAPS", 1)
+    page = read(write_comparison([stored, second], tmp_path / "page.html"))
+    assert page.text.count("Nodes fixed and broken") == 2
+    assert page.text.count("Press a node to find it on the map.") == 1
+    assert page.text.count("1 more seed is left out here") == 5, "three selectors with a map, two without"
 
 
 @pytest.mark.parametrize("case", ["no run", "a folder"])

@@ -1,6 +1,7 @@
 import base64
 import hashlib
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,12 +9,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bes.config import RunConfig
 from bes.graph.graph import Graph
 from bes.graph.names import Names
-from bes.report.html import write_report
+from bes.report.content import content
+from bes.report.html import render, write_report
 from bes.report.tables import arms, paired
 from bes.runs import run
 from bes.stored import StoredRun
@@ -181,6 +184,58 @@ def test_notes_and_missing_values_are_told(tmp_path: Path, small_graph: Graph, q
     for title in ("Who is taken for whom", "fixed and broken", "How shaping went", "Calibration"):
         assert title not in page.text
     assert "range" not in [attributes.get("type") for _, attributes in page.tags]
+
+
+def test_what_was_noticed_in_the_data_is_told(tmp_path: Path, small_graph: Graph, quick: Quick, read: Read) -> None:
+    ids = tuple(f"\u202egnp.{i}" for i in range(small_graph.n_nodes))
+    names = Names(ids, notes=("Column 'age' lacks 3 of 120 values.",))
+    plan = quick().model_copy(update={"dataset": "schön"})
+    path = made(plan, replace(small_graph, names=names), tmp_path, (0, 1))
+    page = read(path)
+    assert "Your data What was noticed while the graph was read. Column 'age' lacks 3 of 120 values." in page.text
+    assert '"dataset": "schön"' in page.text, "no escapes"
+    text = path.read_text().split("Who is taken for whom")[1]
+    assert "\u202e" in text
+    assert text.count("\u202e") == text.count("<bdi>\u202e"), "a name turns no other text around"
+
+
+def test_a_graph_without_remarks_has_no_section_of_them(page: Any) -> None:
+    assert "Your data" not in page.text
+
+
+def test_versions_that_differ_are_told(stored: StoredRun, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [{**r, "versions": {**r["versions"], "torch": f"9.{r['seed']}"}} for r in stored.records]
+    assert "Not all seeds were run" not in read(write_report(stored)).text
+    monkeypatch.setattr(stored, "records", records)
+    text = read(write_report(stored)).text
+    assert "torch 9.0 or 9.1" in text
+    assert "Not all seeds were run under one version of torch: 9.0 in seed 0; 9.1 in seed 1." in text
+    assert "one version of numpy" not in text
+
+
+def test_seeds_that_are_left_out_are_counted(stored: StoredRun) -> None:
+    assert content(stored)["left_out"] == 0
+    assert content(stored, seeds=1)["left_out"] == 1
+    assert "1 more seed is left out here" in render("section.html", run=content(stored, seeds=1), prefix="")
+
+
+def test_a_seed_without_something_says_so(stored: StoredRun, tmp_path: Path, read: Read) -> None:
+    """The first seed found no boundary, the second has lost an arm."""
+    path = shutil.copytree(stored.path, tmp_path / "run")
+    rows = stored.rows(0)
+    np.savez(path / "embeddings" / "0.npz", **{**rows, "boundaries": np.zeros_like(rows["boundaries"])})
+    (path / "history" / "0.json").write_text("[]")
+    lines = (path / "records.jsonl").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if (json.loads(line)["seed"], json.loads(line)["arm"]) != (1, "bes")]
+    (path / "records.jsonl").write_text("".join(kept))
+    page = read(write_report(StoredRun(path)))
+    slider = next(a for _, a in page.tags if a.get("type") == "range")
+    assert slider["max"] == "2", "as the second seed has it"
+    still = next(a for _, a in page.tags if "still" in (a.get("class") or ""))
+    assert "hidden" not in still
+    assert "There was nothing to shape in this seed" in page.text
+    assert "Seed 0: nothing was shaped" in page.text
+    assert "Seed 1 has nothing to compare: an arm is missing" in page.text
 
 
 def test_a_graph_too_large_to_draw_says_so(stored: StoredRun, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,13 @@
 import base64
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bes.outcomes import OUTCOMES
 from bes.report import maps
-from bes.report.figures import COLORS, SYMBOLS, class_style
 from bes.report.maps import map_data, sample, seed_map
 from bes.stored import StoredRun
 
@@ -37,13 +38,6 @@ def test_a_sample_holds_the_boundary_first_and_each_class_by_its_share(
         assert abs(drawn[group].sum() - rate * group.sum()) <= 1 + 1e-9
 
 
-def test_classes_differ_by_colour_and_symbol() -> None:
-    first = [class_style(c) for c in range(len(COLORS))]
-    assert len({color for color, _ in first}) == len({symbol for _, symbol in first}) == len(COLORS)
-    assert len({class_style(c) for c in range(64)}) == 64
-    assert all(0 <= symbol < SYMBOLS for _, symbol in map(class_style, range(200)))
-
-
 def numbers(text: str, kind: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype=kind)
 
@@ -71,6 +65,33 @@ def test_the_page_gets_back_what_was_mapped(stored: StoredRun) -> None:
             assert np.array_equal(np.flatnonzero(part == place), np.sort(stored.split(one["seed"])[name]))
         for text, layer in zip(one["rings"], stored.rows(one["seed"])["boundaries"], strict=True):
             assert np.array_equal(numbers(text, "<u4"), np.flatnonzero(layer))
+
+
+def test_only_the_test_part_has_outcomes(stored: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "POINTS", 100)
+    data = map_data(stored)
+    assert data["outcomes"] == OUTCOMES
+    y = stored.graph.y.tolist()
+    for one in data["seeds"]:
+        test = set(stored.split(one["seed"])["test"].tolist())
+        guess = {arm: stored.predictions(one["seed"], arm)["prob"].argmax(1).tolist() for arm in ("control", "bes")}
+        nodes = [int(data["names"][i]) for i in numbers(one["at"], "<u4")]
+        said = {(True, True): 0, (False, True): 1, (True, False): 2, (False, False): 3}
+        expected = [said[guess["control"][i] == y[i], guess["bes"][i] == y[i]] if i in test else -1 for i in nodes]
+        assert numbers(one["outcome"], "<i1").tolist() == expected
+        assert {-1, 0} < set(expected)
+
+
+@pytest.mark.parametrize("missing", ["control", "bes"])
+def test_a_seed_without_both_arms_has_no_outcomes(
+    stored: StoredRun, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records: list[dict[str, Any]] = [r for r in stored.records if (r["seed"], r["arm"]) != (1, missing)]
+    monkeypatch.setattr(stored, "records", records)
+    first, second = map_data(stored)["seeds"]
+    assert "outcome" in first
+    assert "outcome" not in second
+    assert set(second["arms"]) == {"control", "bes"} - {missing}
 
 
 def test_a_large_graph_is_sampled_and_names_only_what_it_draws(

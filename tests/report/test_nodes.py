@@ -45,16 +45,28 @@ def test_fixed_and_broken_are_those_of_a_loop(stored: StoredRun) -> None:
     assert some, "a run in which nothing changes tests nothing"
 
 
-def test_rows_say_truth_predictions_and_how_often(stored: StoredRun) -> None:
-    found = outcomes(stored)
-    count, around = tally(found, stored.graph.n_nodes), Around(stored.graph)
+def made(seed: int, n: int = 60) -> Outcome:
+    """An outcome of random predictions for some of the small graph's nodes: many are fixed and many broken."""
+    rng = np.random.default_rng(seed)
+    prob = {arm: rng.dirichlet(np.ones(3), n) for arm in ("control", "bes")}
+    items = np.sort(rng.permutation(150)[:n])[:, None]
+    return Outcome(seed, items, rng.integers(0, 3, n), prob, {arm: p.argmax(1) for arm, p in prob.items()})
+
+
+@pytest.mark.parametrize(("what", "right", "wrong"), [("fixed", "bes", "control"), ("broken", "control", "bes")])
+def test_rows_say_truth_predictions_and_how_often(small_graph: Graph, what: str, right: str, wrong: str) -> None:
+    found = [made(seed) for seed in range(4)]
+    count, around = tally(found, small_graph.n_nodes), Around(small_graph)
     outcome = found[0]
-    for row in changes(outcome, count, around, ["a", "b", "c"])["fixed"]["rows"]:
+    rows = changes(outcome, count, around, ["a", "b", "c"])[what]["rows"]
+    assert len(rows) > 5
+    for row in rows:
         node = int(row["id"])
         i = outcome.items[:, 0].tolist().index(node)
-        assert row["truth"] == row["bes"]["name"] == "abc"[outcome.truth[i]]
-        assert row["control"]["name"] == "abc"[outcome.prob["control"][i].argmax()]
-        assert row["bes"]["prob"] == pytest.approx(outcome.prob["bes"][i].max())
+        assert row["truth"] == row[right]["name"] == "abc"[outcome.truth[i]]
+        assert row["truth"] != row[wrong]["name"] == "abc"[outcome.prob[wrong][i].argmax()]
+        for arm in (right, wrong):
+            assert row[arm]["prob"] == pytest.approx(outcome.prob[arm][i].max())
         tested = sum(node in other.items[:, 0] for other in found)
         fixed, broken = (sum(node in nodes for nodes in naive(found, f).values()) for f in (True, False))
         assert row["over_seeds"].startswith(f"fixed {fixed}, broken {broken} of {tested} seed")

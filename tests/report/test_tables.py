@@ -1,6 +1,6 @@
 from typing import Any
 
-from bes.report.tables import SHORT, arms, paired
+from bes.report.tables import SHORT, arms, pair, paired
 
 
 def record(task: str, arm: str, seed: int, **metrics: float) -> dict[str, Any]:
@@ -31,6 +31,14 @@ def test_nodes_have_two_arms_and_three_metrics() -> None:
         "difference": "+0.00 ± 0.00",
     }
     assert [row["arm"] for row in arms(records)] == ["control", "bes"]
+
+
+def test_all_figures_are_of_the_seeds_that_have_both_arms() -> None:
+    records = [record("node", "control", seed, acc=0.1 * seed, f1=0.4, auroc=0.6) for seed in (1, 2, 9)]
+    records += [record("node", "bes", seed, acc=0.1 * seed + 0.2, f1=0.4, auroc=0.6) for seed in (1, 2, 5)]
+    assert pair(records, "acc") == {"control": "15.00 ± 5.00", "bes": "35.00 ± 5.00", "difference": "+20.00 ± 0.00"}
+    assert paired(records)[3]["control"] == "15.00 ± 5.00"
+    assert pair(records[:3], "acc") == {"control": "none", "bes": "none", "difference": "none"}
 
 
 def test_links_have_their_own_metrics_names_and_arms() -> None:

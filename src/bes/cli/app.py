@@ -13,6 +13,23 @@ data = typer.Typer(no_args_is_help=True, help="The data sets: what is here, is i
 app.add_typer(data, name="data")
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"bes {version('bes-graph')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Boundary Embedding Shaping for graph embeddings."""
+
+
 def words(*known: str) -> Callable[[str], list[str]]:
     """Completion from a fixed list; after a comma the next word is completed."""
 
@@ -36,6 +53,6 @@ Settings = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Device = Annotated[
-    str | None, typer.Option(help="auto, cpu, cuda, ... [default: auto]", autocompletion=words("auto", "cpu", "cuda"))
+    str | None, typer.Option(help="auto, cpu, cuda, ... \\[default: auto]", autocompletion=words("auto", "cpu", "cuda"))
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN_DIR", help="A folder that `bes run` left in its --out.")]

@@ -26,36 +26,36 @@ def run(
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(help="node, link or edge. [default: node]", autocompletion=words("node", "link", "edge")),
+        typer.Option(help="node, link or edge. \\[default: node]", autocompletion=words("node", "link", "edge")),
     ] = None,
     seeds: Annotated[str, typer.Option(help="Splits to run: 0-4, 3 or 0,2,5-7.")] = "0-2",
     split: Annotated[
         str | None,
         typer.Option(
             help="Nodes: random, random:plain, low:K, public, geom:K or mask. Links: random, random:85/5/10 or "
-            "official. [default: the data set's]",
+            "official. \\[default: the data set's]",
             autocompletion=words(*_SPLITS),
         ),
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="paper, official or strong. [default: paper]", autocompletion=words(*PRESETS)),
+        typer.Option(help="paper, official or strong. \\[default: paper]", autocompletion=words(*PRESETS)),
     ] = None,
     encoders: Annotated[
         str | None,
-        typer.Option(help="Such as cheb,gcn. [default: the paper's pair]", autocompletion=words(*_ENCODERS)),
+        typer.Option(help="Such as cheb,gcn. \\[default: the paper's pair]", autocompletion=words(*_ENCODERS)),
     ] = None,
     decoder: Annotated[
         str | None,
         typer.Option(
-            help="cheb, sage or mlp; for pairs mlp, dot or cheb. [default: the paper's, or mlp]",
+            help="cheb, sage or mlp; for pairs mlp, dot or cheb. \\[default: the paper's, or mlp]",
             autocompletion=words("cheb", "sage", "mlp", "dot"),
         ),
     ] = None,
     boundary: Annotated[
         str | None,
         typer.Option(
-            help="What is shaped for links and edges: classes, clusters or pairs. [default: auto]",
+            help="What is shaped for links and edges: classes, clusters or pairs. \\[default: auto]",
             autocompletion=words("auto", "classes", "clusters", "pairs"),
         ),
     ] = None,
@@ -68,7 +68,7 @@ def run(
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column of the nodes' classes; empty cells are predicted.")] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of the nodes' ids. [default: the first]")
+        str | None, typer.Option("--id", help="Column of the nodes' ids. \\[default: the first]")
     ] = None,
     split_column: Annotated[
         str | None, typer.Option(help="Column with the words train, val and test; the split is then `mask`.")
@@ -78,7 +78,7 @@ def run(
     labels: Annotated[Path | None, typer.Option(help="Their classes [N] as .npy, -1 or empty where unknown.")] = None,
     settings: Settings = None,
     config: Annotated[Path | None, typer.Option(help="A .yaml or .json file with the same keys.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to leave the run. [default: runs/DATASET]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to leave the run. \\[default: runs/DATASET]")] = None,
     log: Annotated[
         str | None,
         typer.Option(

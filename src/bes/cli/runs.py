@@ -16,13 +16,13 @@ def predict(
     run_dir: RunFolder,
     nodes: Annotated[Path, typer.Option(help="New nodes as .csv or .tsv, with the columns of the first file.")],
     edges: Annotated[
-        Path | None, typer.Option(help="Their edges, to one another and to nodes of the run. [default: none]")
+        Path | None, typer.Option(help="Their edges, to one another and to nodes of the run. \\[default: none]")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the predictions go.")] = Path("predictions.csv"),
     arm: Annotated[
         str | None,
         typer.Option(
-            help="control or bes. [default: the better one on validation]", autocompletion=words("control", "bes")
+            help="control or bes. \\[default: the better one on validation]", autocompletion=words("control", "bes")
         ),
     ] = None,
     device: Device = None,
@@ -70,8 +70,8 @@ def report(
 @app.command()
 def explore(
     run_dir: RunFolder,
-    seed: Annotated[int | None, typer.Option(help="Which seed to look at. [default: the first]")] = None,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1. [default: a free one]", show_default=False)] = 0,
+    seed: Annotated[int | None, typer.Option(help="Which seed to look at. \\[default: the first]")] = None,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1. \\[default: a free one]", show_default=False)] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the browser.")] = True,
 ) -> None:
     """Look at a run's embedding in the browser; served to this machine alone until Ctrl-C."""

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from bes.errors import InputError
 from bes.explore.neighbors import Adjacency, nearest
 from bes.graph.arrays import Array
+from bes.outcomes import outcome_codes
 from bes.planes import plane
 from bes.stored import StoredRun
 
 #: The parts of a split, by the number they have in the array `part`.
-PARTS = ("train", "validation", "test", "unlabelled")
+PARTS = ("train", "validation", "test", "in no part", "unlabelled")
 
 #: How many neighbours in embedding space are shown.
 NEAREST = 10
@@ -36,7 +37,8 @@ class Nodes:
     Attributes:
         about: What `run.json` says: names, counts, bounds of the plane, and what there is to colour by.
         arrays: Columns for the page, an entry a node: `stage0` ... `[N, 2]` float32, `class`, `group`, `before` and
-            `after` int32 (-1: none), `part` and `boundary0` ... uint8, `margin_before` and `margin_after` float32.
+            `after` int32 (-1: none), `part` and `boundary0` ... uint8, `margin_before` and `margin_after` float32,
+            `outcome` int8 of the test nodes (see `bes.outcomes`; -1: not in test).
         ids: What each node is called; None where nodes are called by their numbers.
     """
 
@@ -49,7 +51,7 @@ class Nodes:
         if "pair" in self._rows:
             raise InputError(
                 f"The run in {run.path} shaped pairs of nodes, which the explorer cannot show: "
-                "run it with --boundary classes or clusters."
+                "run it with --boundary clusters."
             )
         self._graph = graph = run.graph
         _check(self._rows, graph.n_nodes, run)
@@ -90,7 +92,7 @@ class Nodes:
         columns = {f"stage{i}": flat.astype("<f4") for i, flat in enumerate(plane(stages, turning, train))}
         columns["class"] = y.astype("<i4")
         if label is None:
-            columns["part"] = _parts(split, len(y))
+            columns["part"] = _parts(split, y)
         else:
             columns["group"] = label.astype("<i4")
         for i, at in enumerate(self._rows["boundaries"]):
@@ -98,6 +100,8 @@ class Nodes:
         for side, prob in self._prob.items():
             columns[side] = prob.argmax(1).astype("<i4")
             columns[f"margin_{side}"] = _margin(prob).astype("<f4")
+        if self._prob:
+            columns["outcome"] = outcome_codes(y, columns["before"], columns["after"], split["test"])
         return columns
 
     def _describe(self, run: StoredRun) -> dict[str, Any]:
@@ -109,7 +113,7 @@ class Nodes:
         low, high = np.quantile(both, [OUTSIDE, 1 - OUTSIDE], axis=0)
         return {
             "name": run.name,
-            "task": run.config.task,
+            "selection": run.config.selection,
             "seed": self.seed,
             "nodes": self.n_nodes,
             "edges": self._graph.n_edges,
@@ -154,8 +158,9 @@ def _probabilities(run: StoredRun, seed: int, n_nodes: int) -> dict[str, NDArray
     return found
 
 
-def _parts(split: dict[str, Array], n_nodes: int) -> NDArray[np.uint8]:
-    part = np.full(n_nodes, PARTS.index("unlabelled"), np.uint8)
+def _parts(split: dict[str, Array], y: NDArray[np.integer]) -> NDArray[np.uint8]:
+    """The number in `PARTS` of each node; a split may leave out nodes whose class is known."""
+    part = np.where(y < 0, PARTS.index("unlabelled"), PARTS.index("in no part")).astype(np.uint8)
     for number, key in enumerate(("train", "val", "test")):
         part[split[key]] = number
     return part

@@ -86,7 +86,10 @@ class Handler(BaseHTTPRequestHandler):
         host = self.headers.get("Host", "")
         if host not in (f"{HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"):
             return self.send_error(HTTPStatus.FORBIDDEN, "This address does not belong to the explorer.")
-        address = urlsplit(self.path)
+        try:
+            address = urlsplit(self.path)
+        except ValueError:
+            return self.send_error(HTTPStatus.BAD_REQUEST, "This is no address.")
         query = parse_qs(address.query)
         first, _, rest = address.path.removeprefix("/").partition("/")
         if self._knows(first):  # so that relative addresses within the page carry it along

@@ -15,7 +15,7 @@ import torch
 from bes.errors import InputError
 from bes.graph.arrays import Array, to_sparse
 from bes.graph.sparse import Features
-from bes.graph.tables import Cells, Table, number
+from bes.graph.tables import Cells, Table, nearest_word, number
 
 #: What stands for no value among numbers; in a column of texts it is a category.
 MISSING = frozenset(("na", "n/a", "nan", "null", "none", "?"))
@@ -69,6 +69,7 @@ def encode(table: Table, columns: Sequence[Column]) -> tuple[Features, list[str]
     parts, notes = [], []
     for column in columns:
         if column.kind != "dropped":
+            _check_there(table, column.name)
             part, said = _encode(table, column)
             parts.append(part)
             notes += said
@@ -77,6 +78,17 @@ def encode(table: Table, columns: Sequence[Column]) -> tuple[Features, list[str]
     matrix = sp.hstack(parts, format="csr", dtype=np.float32)
     x = to_sparse(matrix, f"features in {table.what}")
     return (x if matrix.nnz < _FILLED * matrix.shape[0] * matrix.shape[1] else x.to_dense()), notes
+
+
+def _check_there(table: Table, name: str) -> None:
+    """Refuse rows without a column that was learned."""
+    if name not in table.columns:
+        close = nearest_word(name, table.columns)
+        hint = f"rename {close!r}" if close is not None else "add it"
+        raise InputError(
+            f"There is no {table.column} {name!r} in {table.what}, which the model was trained with: {hint}, and leave "
+            "cells empty that are unknown."
+        )
 
 
 def _learn(table: Table, name: str) -> Column:
@@ -227,7 +239,7 @@ def _lacks(table: Table, column: Column, telling: str = "and one more feature ma
 
 def _left_out(table: Table, column: Column) -> str:
     values = {cell.strip() for cell in set(table.cells(column.name)) if cell is not None}
-    why = "nearly every value is different" if len(values) > _MANY else "it has one value only"
+    why = "more than half of its values are different" if len(values) > _MANY else "it has one value only"
     if all(value.lower() in MISSING for value in values):
         why = "it has no value"
     return f"{_title(table, column)} is left out: {why}."

@@ -24,6 +24,9 @@ _PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "
 _MANY = 20  # more classes than this, and mostly different ones, are probably no classes
 _TOO_MANY = 50  # and more than this are none
 
+#: Words that may stand for no class.
+_UNKNOWN = MISSING | {"unknown", "unlabelled", "unlabeled", "missing"}
+
 
 def assemble(
     nodes: Table,
@@ -79,7 +82,7 @@ def known_classes(cells: Cells, numeric: bool) -> tuple[Cells, list[str], list[s
     """
     names = {cell: cell.strip() for cell in set(cells) if cell is not None}
     ones = {cell for cell, name in names.items() if _NO_CLASS.fullmatch(name)}
-    words = {cell for cell, name in names.items() if name.lower() in MISSING}
+    words = {cell for cell, name in names.items() if name.lower() in _UNKNOWN}
     whole = all(_WHOLE.fullmatch(name) for cell, name in names.items() if cell not in words)
     ones = ones if numeric or whole else set()
     gone = ones | (words if whole and len(words) < len(names) else set())
@@ -118,9 +121,27 @@ def _classes(table: Table, column: str | None, notes: list[str]) -> tuple[Tensor
             f"{title} has {len(names)} different values in {known} rows, which looks like a number or a name and "
             f"not like a class: name another {table.column}."
         )
-    elif len(names) > _MANY and 2 * len(names) > known:
+    notes += _odd_classes(title, y, names)
+    if _MANY < len(names) <= _TOO_MANY and 2 * len(names) > known:
         notes.append(f"{title} has {len(names)} classes for {known} rows: is it meant as a class?")
     return y, names
+
+
+def _odd_classes(title: str, y: Tensor, names: tuple[str, ...]) -> list[str]:
+    """Notes on classes that may not be meant: of one row, or of one name but for its letters' case."""
+    notes = []
+    counts = torch.bincount(y[y >= 0], minlength=len(names)).tolist()
+    alone = [name for name, count in zip(names, counts, strict=True) if count == 1]
+    if 2 * len(alone) < len(names) and alone and sum(counts) > _MANY:  # else there is more to say than that
+        notes.append(f"{title} has one row of class {_some(alone)}: it can be trained on or tested, not both.")
+    alike = [name for name in names if sum(name.lower() == other.lower() for other in names) > 1]
+    if alike:
+        notes.append(f"{title} has classes that differ in upper and lower case only, {_some(alike)}: are they one?")
+    return notes
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def doubtful_word(title: str, word: str, kept: bool) -> str:
@@ -161,12 +182,14 @@ def _check_copies(edges: Table, ends: Array, label: Tensor, names: Sequence[str]
 
 
 def _dropped_edges(edges: Table, ends: Array) -> list[str]:
+    if not ends.shape[1]:
+        return [f"There are no edges in {edges.what}: nothing passes between nodes."]
     low, high = np.sort(ends, axis=0)
     loops = int((low == high).sum())
     repeats = ends.shape[1] - loops - len(np.unique((low * (high.max(initial=0) + 1) + high)[low != high]))
     found = [f"{loops} from a node to itself"] if loops else []
     found += [f"{repeats} between two nodes that another joins in either direction"] if repeats else []
-    return [f"Of {ends.shape[1]} edges in {edges.what} some are left out: {' and '.join(found)}."] if found else []
+    return [f"Of {ends.shape[1]} rows of {edges.what} some are left out: {' and '.join(found)}."] if found else []
 
 
 def _no_features(nodes: Table) -> list[str]:

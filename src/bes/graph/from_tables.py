@@ -132,7 +132,11 @@ def _unknown(edges: Table, row: int, column: str, position: Mapping[str, int], n
         return InputError(
             f"The node {cell!r} in {place} is {close!r} among the nodes: remove the white space around the id."
         )
-    end = f"did you mean {close!r}?" if close is not None else "add it there or remove the edge."
+    end = "add it there or remove the edge."
+    if close is not None:
+        end = f"did you mean {close!r}?"
+    elif not any(other in position for other in edges.cells(column)):  # not one id of the column is known
+        end = f"is {column!r} one of the two columns of ids, and are the nodes' ids in their first, or in --id?"
     return InputError(f"The node {cell!r} in {place} is not in {nodes.what}{others}: {end}")
 
 

@@ -47,7 +47,10 @@ def given_graph(
         return str(embeddings), from_embeddings(z, y, links, name=embeddings.stem)
     if nodes is not None or (edges is not None and dataset is None):
         if nodes is None or edges is None or dataset is not None:
-            raise InputError("A graph from CSV needs --nodes and --edges, and no data set's name beside them.")
+            if dataset is not None:
+                raise InputError(f"--nodes and --edges are a graph of your own: leave out the data set '{dataset}'.")
+            given, lacks = ("--edges", "--nodes") if nodes is None else ("--nodes", "--edges")
+            raise InputError(f"A graph from tables needs two files, and only {given} was given: give {lacks} as well.")
         _refuse("--nodes", {"--labels": labels}, "--label names the column of the classes")
         graph = from_csv(nodes, edges, label=label, id=id, split=split_column, edge_label=edge_label)
         return str(nodes), graph

@@ -203,5 +203,7 @@ def _from_masks(graph: Graph, kind: str, column: int | None, seed: int) -> NodeS
 
 def _usable(graph: Graph) -> str:
     """The splits that `graph` does have, for a message."""
+    if graph.names is not None and "test_mask" not in graph.masks:
+        return "random, or name the column with the words train, val and test by --split-column"
     own = [kind for kind, key in (("mask", "test_mask"), ("geom:K", "geom_test_mask")) if key in graph.masks]
     return " or ".join([*own, "random"])

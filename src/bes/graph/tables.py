@@ -79,7 +79,8 @@ class Table:
             self.cells(name)
             if given.count(name) > 1:
                 raise InputError(
-                    f"The {self.column} {name!r} of {self.what} is to be two things at once: name two {self.column}s."
+                    f"The {self.column} {name!r} of {self.what} is to be two things at once: name another one for the "
+                    f"ids (the first {self.column} unless named) or for the other."
                 )
 
 

@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say: reliability by confidence, and the expected calibration error."""
+"""Do probabilities mean what they say: reliability by probability, and the expected calibration error."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from bes.report.outcomes import ARMS, Outcome
 #: Bins of confidence, of equal width.
 BINS = 10
 
+#: What goes across and up for classes, and for links, which have no class that is predicted without a threshold.
+AXES = ("confidence", "accuracy")
+LINK_AXES = ("probability of a link", "share of links")
+
 
 @dataclass(frozen=True)
 class Reliability:
-    """Predictions by how sure they are: bin b holds confidences in (b / B, (b + 1) / B].
+    """Predictions by their probability: bin b holds those in (b / B, (b + 1) / B], and the first one also 0.
 
     Attributes:
         count: Predictions in each bin `[B]`.
-        confidence: Their mean confidence, the probability of the predicted class `[B]`; NaN in an empty bin.
-        accuracy: How many of them are right, as a share `[B]`; NaN in an empty bin.
+        confidence: Their mean probability, of the predicted class or of the class asked for `[B]`; NaN in an empty bin.
+        accuracy: How many of them are of that class, as a share `[B]`; NaN in an empty bin.
     """
 
     count: Array
@@ -38,11 +42,15 @@ class Reliability:
         return float((gap * self.count[some]).sum() / self.count.sum())
 
 
-def reliability(prob: Array, truth: Array, n_bins: int = BINS) -> Reliability:
-    """Bins of the probabilities `[n, C]` of classes `[n]`; the most probable class is the predicted one."""
+def reliability(prob: Array, truth: Array, n_bins: int = BINS, of: int | None = None) -> Reliability:
+    """Bins of the probabilities `[n, C]` of classes `[n]`.
+
+    Args:
+        of: The class whose probability is taken; that of the most probable class where it is None.
+    """
     prob = prob.astype(np.float64)
-    confidence = prob.max(1)
-    right = prob.argmax(1) == truth
+    confidence = prob.max(1) if of is None else prob[:, of]
+    right = truth == (prob.argmax(1) if of is None else of)
     inner = np.linspace(0, 1, n_bins + 1)[1:-1]
     bins = np.digitize(confidence, inner, right=True)
     count = np.bincount(bins, minlength=n_bins)
@@ -54,19 +62,20 @@ def reliability(prob: Array, truth: Array, n_bins: int = BINS) -> Reliability:
         )
 
 
-def by_arm(found: Sequence[Outcome], n_bins: int = BINS) -> dict[str, Reliability]:
+def by_arm(found: Sequence[Outcome], n_bins: int = BINS, of: int | None = None) -> dict[str, Reliability]:
     """Reliability of each arm over the test parts of all seeds; empty without one."""
     if not found:
         return {}
     truth = np.concatenate([outcome.truth for outcome in found])
-    return {arm: reliability(np.concatenate([o.prob[arm] for o in found]), truth, n_bins) for arm in ARMS}
+    return {arm: reliability(np.concatenate([o.prob[arm] for o in found]), truth, n_bins, of) for arm in ARMS}
 
 
-def diagram(found: dict[str, Reliability]) -> dict[str, Any] | None:
+def diagram(found: dict[str, Reliability], axes: tuple[str, str] = AXES) -> dict[str, Any] | None:
     """The chart of both arms, their errors and the bins as rows; None where nothing was tested."""
     if not found:
         return None
-    drawn = chart("Reliability", ("confidence", 0.0, 1.0), ("accuracy", 0.0, 1.0), height=340.0)
+    across, up = axes
+    drawn = chart("Reliability", (across, 0.0, 1.0), (up, 0.0, 1.0), height=340.0)
     drawn.line([(0, 0), (1, 1)], "ideal")
     for arm, bins in found.items():
         some = np.flatnonzero(bins.count)
@@ -74,11 +83,11 @@ def diagram(found: dict[str, Reliability]) -> dict[str, Any] | None:
         drawn.line(points, arm)
         for b, (x, y) in zip(some, points, strict=True):
             size = 3 + 9 * float(np.sqrt(bins.count[b] / bins.count.sum()))
-            text = f"{arm}: {bins.count[b]} predictions, confidence {x:.2f}, accuracy {y:.2f}"
+            text = f"{arm}: {bins.count[b]} predictions, {across} {x:.2f}, {up} {y:.2f}"
             drawn.dots.append({"style": arm, "x": drawn.x.at(x), "y": drawn.y.at(y), "r": round(size, 1), "text": text})
     errors = {arm: bins.error for arm, bins in found.items()}
     drawn.about = ", ".join(f"expected calibration error of {arm} {error:.3f}" for arm, error in errors.items())
-    return {"chart": drawn, "errors": errors, "rows": _rows(found)}
+    return {"chart": drawn, "axes": axes, "errors": errors, "rows": _rows(found)}
 
 
 def _rows(found: dict[str, Reliability]) -> list[dict[str, Any]]:

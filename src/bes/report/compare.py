@@ -53,6 +53,8 @@ def write_comparison(
     out = Path(out)
     if out.is_dir():
         raise InputError(f"{out} is a folder: give the name of a file, such as {out / 'report.html'}.")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{out} is no name for a page: let it end in .html.")
     if len(runs) == 1:
         write_page(out, "template.html", run=content(runs[0]))
         return out
@@ -64,13 +66,14 @@ def write_comparison(
         length += len(text)
         if sections and length > LENGTH:
             break
-        sections.append({"label": labels[place], "html": Markup(text), "mapped": place < MAPS})
+        sections.append({"label": labels[place], "html": Markup(text)})
     write_page(
         out,
         "comparison.html",
         rows=[{"label": label, **row(run)} for label, run in zip(labels, runs, strict=True)],
         labels=labels,
         differing=differing([run.config.model_dump(mode="json") for run in runs]),
+        other_data=other_data(runs),
         sections=sections,
         maps=MAPS,
     )
@@ -107,6 +110,14 @@ def differing(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     keys = dict.fromkeys(key for one in flat for key in one)
     rows = [{"key": key, "values": [one.get(key, "") for one in flat]} for key in keys]
     return [row for row in rows if len(set(row["values"])) > 1]
+
+
+def other_data(runs: list[StoredRun]) -> list[str]:
+    """Names of data sets under which runs have read data that are not the same."""
+    hashes: dict[str, set[str]] = {}
+    for run in runs:
+        hashes.setdefault(run.config.dataset, set()).update(record["data_hash"] for record in run.records)
+    return [name for name, found in hashes.items() if len(found) > 1]
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from bes.report import calibration, tables, training
@@ -10,7 +11,7 @@ from bes.report.maps import SEEDS, map_data
 from bes.report.nodes import Around, changes, tally
 from bes.report.outcomes import Outcome, class_names, outcomes
 from bes.stored import StoredRun
-from bes.summary import Summary, difference, headline, values, verdict
+from bes.summary import headline, verdict
 
 #: What "at the boundary" means, by task or by what was shaped.
 AT_BOUNDARY = {
@@ -44,15 +45,17 @@ def content(run: StoredRun, *, seeds: int = SEEDS, with_map: bool = True) -> dic
         **opening(run),
         "map": drawn,
         "seeds": shown,
+        "left_out": len(run.seeds) - len(shown),
         "confusion": matrices(found, class_names(run)),
         "changes": _changes(run, found, shown),
         "curves": _curves(run, shown),
-        "calibration": calibration.diagram(calibration.by_arm(found)),
+        "calibration": _calibration(run, found),
         "times": training.times(run.records),
         "runs": sorted(run.records, key=lambda r: (r["seed"], r["arm"])),
+        "data_notes": list(run.graph.names.notes) if run.graph.names else [],
         "notes": notes(run),
-        "settings": run.config.model_dump(mode="json"),
-        "versions": {name: version for name, version in run.records[0]["versions"].items() if version},
+        "settings": json.dumps(run.config.model_dump(mode="json"), ensure_ascii=False, indent=1),
+        "versions": versions(run),
     }
 
 
@@ -85,27 +88,50 @@ def opening(run: StoredRun) -> dict[str, Any]:
 
 def figures(run: StoredRun) -> dict[str, str]:
     """The headline metric on the test part: control, bes, and the paired difference."""
-    metric, _ = headline(run.records)
-    by_arm = {arm: Summary.of(list(values(run.records, arm, metric).values())).text() for arm in ("control", "bes")}
-    return {**by_arm, "difference": difference(run.records, metric).text(signed=True)}
+    return tables.pair(run.records, headline(run.records)[0])
 
 
 def notes(run: StoredRun) -> list[str]:
-    """What there is to remark on the graph and on the seeds."""
-    own = list(run.graph.names.notes) if run.graph.names else []
+    """What there is to remark on the seeds."""
     each = [f"Seed {record['seed']}: {note}" for record in run.records for note in record["notes"]]
-    return list(dict.fromkeys([*own, *each]))
+    return list(dict.fromkeys(each))
+
+
+def versions(run: StoredRun) -> dict[str, list[dict[str, Any]]]:
+    """By name, the versions under which records were made, each with its seeds: more than one where they differ."""
+    found: dict[str, dict[str, set[int]]] = {}
+    for record in run.records:
+        for name, version in record["versions"].items():
+            found.setdefault(name, {}).setdefault(version or "unknown", set()).add(record["seed"])
+    return {
+        name: [{"version": version, "seeds": sorted(seeds)} for version, seeds in by_version.items()]
+        for name, by_version in found.items()
+        if set(by_version) != {"unknown"}
+    }
 
 
 def _changes(run: StoredRun, found: list[Outcome], shown: list[int]) -> list[dict[str, Any]]:
-    """Fixed and broken items of the seeds shown."""
+    """Fixed and broken items of the seeds shown; a seed alone where there is nothing to compare."""
     if not found:
         return []
     count, around, names = tally(found, run.graph.n_nodes), Around(run.graph), class_names(run)
-    return [changes(outcome, count, around, names) for outcome in found if outcome.seed in shown]
+    by_seed = {outcome.seed: outcome for outcome in found}
+    return [
+        changes(by_seed[seed], count, around, names) if seed in by_seed else {"seed": seed, "fixed": None}
+        for seed in shown
+    ]
 
 
 def _curves(run: StoredRun, shown: list[int]) -> list[dict[str, Any]]:
-    """How shaping went, in the seeds shown that were shaped."""
-    every = [(seed, training.curves(run.history(seed))) for seed in shown]
-    return [{"seed": seed, **one} for seed, one in every if one is not None]
+    """How shaping went in the seeds shown, a seed alone where it was not shaped; empty where none was."""
+    every = {seed: training.curves(run.history(seed)) for seed in shown}
+    if not any(every.values()):
+        return []
+    return [{"seed": seed, **(one or {"layers": []})} for seed, one in every.items()]
+
+
+def _calibration(run: StoredRun, found: list[Outcome]) -> dict[str, Any] | None:
+    """Of the predicted class, and for links of the link: no threshold has a part in it."""
+    if run.config.task != "link":
+        return calibration.diagram(calibration.by_arm(found))
+    return calibration.diagram(calibration.by_arm(found, of=1), calibration.LINK_AXES)

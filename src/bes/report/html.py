@@ -16,7 +16,7 @@ from bes.report.content import content
 from bes.stored import StoredRun
 
 #: The parts of the page's script, in order.
-SCRIPTS = ("shapes.js", "map.js", "view.js", "report.js")
+SCRIPTS = ("shapes.js", "map.js", "view.js", "find.js", "report.js")
 
 
 def write_report(run: StoredRun) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bes.graph.arrays import Array
+from bes.outcomes import OUTCOMES, outcome_codes
 from bes.planes import plane
 from bes.report.figures import COLORS, class_style
 from bes.report.outcomes import ARMS, class_names, edge_class_names
@@ -46,6 +47,7 @@ def map_data(run: StoredRun, seeds: int = SEEDS) -> dict[str, Any]:
         "classes": [names[c] if c < len(names) else str(c) for c in range(top)],
         "styles": [class_style(c) for c in range(top)],
         "colors": COLORS,
+        "outcomes": OUTCOMES,
         "line": found[0]["line"],
         "what": "pair" if found[0]["at"].shape[1] == 2 else "node",
         "seeds": [_encoded(one, used) for one in found],
@@ -113,15 +115,24 @@ def row_class_names(run: StoredRun) -> Sequence[str]:
 
 
 def _predicted(run: StoredRun, seed: int, split: dict[str, Array], drawn: Array) -> dict[str, Any]:
-    """Of the nodes drawn: their part of the split, and each arm's prediction with its probability in percent."""
+    """Of the nodes drawn: their part of the split, and each arm's prediction with its probability in percent.
+
+    With both arms also `outcome`, what shaping did to those of the test part.
+    """
     part = np.full(run.graph.n_nodes, len(PARTS))
     for place, name in enumerate(PARTS):
         part[split[name]] = place
-    arms = {}
+    arms, guess = {}, {}
     for arm in (r["arm"] for r in run.records if r["seed"] == seed and r["arm"] in ARMS):
-        prob = run.predictions(seed, arm)["prob"][drawn]
-        arms[arm] = {"guess": prob.argmax(1), "sure": np.rint(100 * prob.max(1))}
-    return {"part": part[drawn], "arms": arms}
+        prob = run.predictions(seed, arm)["prob"]
+        guess[arm] = prob.argmax(1)
+        arms[arm] = {"guess": guess[arm][drawn], "sure": np.rint(100 * prob[drawn].max(1))}
+    found = {"part": part[drawn], "arms": arms}
+    if set(ARMS) <= guess.keys():
+        y, test = run.graph.y.cpu().numpy(), split["test"]
+        codes = outcome_codes(y, guess["control"], guess["bes"], scored=test[y[test] >= 0])
+        found["outcome"] = codes[drawn]
+    return found
 
 
 def _encoded(one: dict[str, Any], used: Array) -> dict[str, Any]:
@@ -140,6 +151,8 @@ def _encoded(one: dict[str, Any], used: Array) -> dict[str, Any]:
         text["arms"] = {
             arm: {"guess": _text(said["guess"], "<i2"), "sure": _text(said["sure"], "<u1")} for arm, said in arms
         }
+    if "outcome" in one:
+        text["outcome"] = _text(one["outcome"], "<i1")
     numbers = {"seed": one["seed"], "total": one["total"], "drawn": len(one["label"])}
     return {**numbers, "low": low.tolist(), "step": step.tolist(), **text}
 

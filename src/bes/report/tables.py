@@ -30,14 +30,20 @@ PARTS = {
 
 
 def paired(records: list[Record], shown: Collection[str] = METRICS) -> list[dict[str, str]]:
-    """Mean and standard error of each metric for control and bes, and the paired difference, in percent."""
-    rows = []
-    for part, part_name in PARTS.items():
-        for metric in _metrics(records, part, shown):
-            by_arm = {arm: _mean(records, arm, metric, part) for arm in ("control", "bes")}
-            change = difference(records, metric, part).text(signed=True)
-            rows.append({"part": part_name, "metric": metric_name(records, metric), **by_arm, "difference": change})
-    return rows
+    """Each metric of the seeds that have both arms: mean and standard error of control, bes and their difference."""
+    return [
+        {"part": part_name, "metric": metric_name(records, metric), **pair(records, metric, part)}
+        for part, part_name in PARTS.items()
+        for metric in _metrics(records, part, shown)
+    ]
+
+
+def pair(records: list[Record], metric: str, part: str = "test") -> dict[str, str]:
+    """Control, bes and their difference in percent, all of the same seeds: those in which both have a value."""
+    by_arm = {arm: values(records, arm, metric, part) for arm in ("control", "bes")}
+    seeds = sorted(by_arm["control"].keys() & by_arm["bes"].keys())
+    means = {arm: Summary.of([found[seed] for seed in seeds]).text() for arm, found in by_arm.items()}
+    return {**means, "difference": difference(records, metric, part).text(signed=True)}
 
 
 def arms(records: list[Record], shown: Collection[str] = METRICS) -> list[dict[str, str]]:

@@ -37,7 +37,7 @@ def curves(history: list[dict[str, Any]]) -> dict[str, Any] | None:
         count = {name: sum(kind(row) == name for row in rows) for name in STEPS}
         every = -(-len(rows) // POINTS)
         layers.append({"layer": layer, "count": count, "every": every, "charts": _charts(layer, rows, every)})
-    seen = {name: text for name, (_, text) in STEPS.items() if any(one["count"][name] for one in layers)}
+    seen = {name: step for name, step in STEPS.items() if any(one["count"][name] for one in layers)}
     return {"layers": layers, "seen": seen}
 
 

@@ -1,7 +1,7 @@
 // The explorer's page: loads a run, draws it, and ties the controls to the map.
 
-import { find, grouped, make, pace, plural } from "./dom.js";
-import { Explorer } from "./explorer.js";
+import { find, make, pace, plural, problem } from "./dom.js";
+import { Explorer, NARROW } from "./explorer.js";
 import { listen } from "./gestures.js";
 import { load, loadIds } from "./load.js";
 import { nearest, within } from "./pick.js";
@@ -11,7 +11,7 @@ const REACH = 12; // pixels from a node at which it is still meant
 
 async function start() {
   const explorer = new Explorer(await load());
-  find("controls").open = window.matchMedia("(width > 760px)").matches;
+  find("controls").open = !NARROW.matches;
   describe(explorer);
   watchFrames(explorer);
   explorer.refresh();
@@ -32,7 +32,8 @@ async function start() {
 
 function describe({ run }) {
   document.title = `${run.name} · BES explorer`;
-  find("title").textContent = run.name;
+  find("title").replaceChildren(make("bdi", {}, run.name));
+  find("peek").hidden = run.selection !== "test-peek";
   const { before, after } = run.accuracy;
   const facts = [`Seed ${run.seed}`, plural(run.nodes, "node"), plural(run.edges, "edge")];
   find("facts").textContent = facts.join(" · ");
@@ -67,7 +68,7 @@ function stages(explorer) {
     explorer.setStage(stage);
   };
   const names = run.stages.map((name, stage) =>
-    make("button", { type: "button", tabindex: "-1", "aria-current": stage === 0, onclick: () => go(stage) }, name),
+    make("button", { type: "button", tabindex: "-1", "aria-current": String(stage === 0), onclick: () => go(stage) }, name),
   );
   find("stage-names").replaceChildren(...names);
 }
@@ -136,8 +137,8 @@ function map(explorer) {
     if (node < 0) return;
     const name = explorer.run.labels[explorer.arrays.class[node]];
     tip.replaceChildren(
-      make("span", { class: "id" }, explorer.ids[node]),
-      make("span", { class: "quiet" }, name ?? ""),
+      make("bdi", { class: "id" }, explorer.ids[node]),
+      make("bdi", { class: "quiet" }, name ?? ""),
     );
     const right = x > camera.width - 200;
     tip.style.transform = `translate(${right ? x - 12 : x + 12}px, ${y + 14}px) translateX(${right ? "-100%" : "0"})`;
@@ -167,9 +168,9 @@ function buttons(explorer) {
   find("lasso").addEventListener("click", () => lasso(explorer, !explorer.lassoing));
   find("csv").addEventListener("click", () => explorer.save());
   find("clear").addEventListener("click", () => explorer.select(null));
-  find("close").addEventListener("click", () => {
-    explorer.leave();
-    view.canvas.focus();
+  find("close").addEventListener("click", () => explorer.leave());
+  find("controls").addEventListener("toggle", () => {
+    if (NARROW.matches && find("controls").open) explorer.leave();
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && document.activeElement !== find("search")) {
@@ -183,7 +184,4 @@ function buttons(explorer) {
   });
 }
 
-start().catch((error) => {
-  find("problem").textContent = `The map cannot be shown: ${error.message}`;
-  find("problem").hidden = false;
-});
+start().catch((error) => problem(`The map cannot be shown. ${error.message}`));

@@ -1,28 +1,32 @@
-// A picture twice as wide and high as the window, to be pushed about while one moves.
+// A picture twice as wide and high as the window, or as large as can be, to be pushed about while one moves.
 // Without a graphics card a full picture of many points takes long; moving one that is there does not.
 
 export class Cache {
-  constructor(gl) {
-    this.gl = gl;
+  /** `limit`: pixels that a picture can be wide or high. */
+  constructor(gl, limit) {
+    Object.assign(this, { gl, limit });
     this.frame = gl.createFramebuffer();
     this.store = gl.createRenderbuffer();
     this.width = this.height = 0;
     this.shot = null;
   }
 
-  /** Let `paint` fill the picture for what `camera` sees and as much again around it. */
+  /** Let `paint` fill the picture for what `camera` sees and some more around it; false where there is no room. */
   take(camera, width, height, paint) {
     const { gl } = this;
-    if (this.width !== 2 * width || this.height !== 2 * height) {
-      [this.width, this.height] = [2 * width, 2 * height];
+    const [wide, high] = [width, height].map((side) => Math.min(2 * side, this.limit));
+    if (this.width !== wide || this.height !== high) {
+      [this.width, this.height] = [wide, high];
       gl.bindRenderbuffer(gl.RENDERBUFFER, this.store);
       gl.renderbufferStorage(gl.RENDERBUFFER, gl.RGBA8, this.width, this.height);
     }
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.frame);
     gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.RENDERBUFFER, this.store);
-    paint(this.width, this.height, 2);
+    const whole = gl.checkFramebufferStatus(gl.FRAMEBUFFER) === gl.FRAMEBUFFER_COMPLETE;
+    if (whole) paint(wide, high);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    this.shot = { x: camera.x, y: camera.y, scale: camera.scale, ratio: width / camera.width };
+    this.shot = whole && { x: camera.x, y: camera.y, scale: camera.scale, ratio: width / camera.width };
+    return whole;
   }
 
   /** What `camera` sees, as a rectangle of the picture's pixels. */
@@ -36,7 +40,7 @@ export class Cache {
 
   /** Whether the picture is sharp and whole for `camera`. */
   sharp(camera) {
-    return this.shot !== null && this.shot.scale === camera.scale;
+    return Boolean(this.shot) && this.shot.scale === camera.scale;
   }
 
   covers(camera, width, height) {

@@ -1,4 +1,5 @@
-// Colours that colour-blind readers tell apart, on light and on dark paper; and what nodes can be coloured by.
+// Colours that colour-blind readers tell apart, on light and on dark paper, and shapes where they do not suffice;
+// and what nodes can be coloured by.
 
 const CLASSES = {
   light: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b5a600", "#555555"],
@@ -6,9 +7,11 @@ const CLASSES = {
 };
 const QUIET = { light: "#b9bec7", dark: "#4d5562" };
 const OUTCOMES = {
-  light: ["#a9b4c2", "#009e73", "#d55e00", "#8a5fa8", "#dadde2"],
-  dark: ["#4f5b6b", "#2cc29a", "#f17f3b", "#c79be6", "#363c46"],
+  light: ["#7ba3cb", "#009e73", "#d55e00", "#8a5fa8", "#cfd3d9"],
+  dark: ["#456f9c", "#2cc29a", "#f17f3b", "#c79be6", "#363c46"],
 };
+/** How many shapes the shader knows. */
+const SHAPES = 6;
 const RAMP = ["#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838"];
 
 export const OUTCOME_NAMES = ["Right both times", "Fixed by shaping", "Broken by shaping", "Wrong both times"];
@@ -17,14 +20,11 @@ const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const hex = (color) => `#${color.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
 const blend = (a, b, part) => a.map((value, i) => value + (b[i] - value) * part);
 
-/** The colour of a class; after eight they come again with more contrast to the paper, then with less. */
-export function classColor(c, theme) {
-  if (c < 0) return QUIET[theme];
-  const own = CLASSES[theme][c % 8];
-  const turn = Math.floor(c / 8) % 3;
-  const black = (turn === 1) === (theme === "light");
-  return turn === 0 ? own : hex(blend(rgb(own), black ? [0, 0, 0] : [255, 255, 255], 0.45));
-}
+/** The colour of a class; after eight they come again, in another shape. */
+export const classColor = (c, theme) => (c < 0 ? QUIET[theme] : CLASSES[theme][c % 8]);
+
+/** The shape of a class: a number as the shader has them. */
+export const classShape = (c) => (c < 0 ? 0 : Math.floor(c / 8) % SHAPES);
 
 /** A scale from 0 to 1 whose low end stands out: dark on light paper, bright on dark. */
 export function rampColor(value, theme) {
@@ -33,17 +33,12 @@ export function rampColor(value, theme) {
   return hex(blend(rgb(RAMP[low]), rgb(RAMP[low + 1]), part - low));
 }
 
-/** 0 right twice, 1 fixed, 2 broken, 3 wrong twice, -1 without a class. */
-export function outcomes({ class: truth, before, after }) {
-  return truth.map((c, i) => (c < 0 ? -1 : (before[i] === c ? 0 : 1) + (after[i] === c ? 0 : 2)));
-}
-
 /**
  * The ways to colour a run: name, the number of each node (`keys`, by stage), names and colours of the numbers;
- * or a `value` between 0 and 1 of each node.
+ * or a `value` between 0 and 1 of each node. Numbers of a higher `level` (0 to 2) are drawn on top.
  */
 export function modes(run, arrays) {
-  const classes = { names: run.labels, none: "No class", color: classColor };
+  const classes = { names: run.labels, none: "No class", color: classColor, shape: classShape };
   const found = {};
   const add = (key, mode) => {
     found[key] = mode;
@@ -61,14 +56,13 @@ export function modes(run, arrays) {
   if (arrays.before) {
     const of = (stage) => (stage < 1 ? "before" : "after");
     add("prediction", { name: "Prediction", keys: (stage) => arrays[of(stage)], ...classes, by: of });
-    const outcome = outcomes(arrays);
     add("error", {
-      name: "Right or wrong",
-      keys: () => outcome,
+      name: "Right or wrong in test",
+      keys: () => arrays.outcome,
       names: OUTCOME_NAMES,
-      none: "No class",
+      none: "Not in test",
       color: (c, theme) => OUTCOMES[theme][c < 0 ? 4 : c],
-      last: [1, 2],
+      level: (c) => (c < 0 ? 0 : c === 1 || c === 2 ? 2 : 1),
     });
     add("margin", { name: "Margin of the prediction", value: (stage) => arrays[`margin_${of(stage)}`], by: of });
   }
@@ -94,4 +88,9 @@ export function paint(mode, stage, theme, opacity, lit) {
     bytes[4 * i + 3] = 255 * opacity * (lit && !lit[i] ? 0.12 : 1);
   }
   return bytes;
+}
+
+/** The shape of every node, a byte each. */
+export function forms(mode, stage, count) {
+  return mode.shape && mode.names.length > 8 ? Uint8Array.from(mode.keys(stage), mode.shape) : new Uint8Array(count);
 }

@@ -22,3 +22,16 @@ export const plural = (number, one, many = `${one}s`) => `${grouped(number)} ${n
 /** How long movements take; nothing moves for those who asked for that. */
 export const pace = (milliseconds) =>
   window.matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : milliseconds;
+
+/** Hide an element; the keyboard, where it was in there, goes on from the map. */
+export function conceal(id) {
+  const element = find(id);
+  const held = element.contains(document.activeElement);
+  element.hidden = true;
+  if (held) find("map").focus();
+}
+
+export function problem(text) {
+  find("problem").textContent = text;
+  find("problem").hidden = false;
+}

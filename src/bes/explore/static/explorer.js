@@ -1,9 +1,9 @@
 // The state of the page: what is shown, how it is coloured, which node and which nodes are chosen.
 
 import { Camera } from "./camera.js";
-import { modes, paint } from "./colors.js";
+import { forms, modes, paint } from "./colors.js";
 import { csv, download } from "./csv.js";
-import { find, grouped, pace, plural } from "./dom.js";
+import { conceal, find, grouped, make, pace, plural, problem } from "./dom.js";
 import { Filter, legend } from "./legend.js";
 import { get } from "./load.js";
 import { panel } from "./panel.js";
@@ -11,6 +11,9 @@ import { View } from "./view.js";
 
 const PAPER = { light: { paper: "#fbfbfc", ink: "#1d2530" }, dark: { paper: "#14181e", ink: "#e8ecf2" } };
 const NONE = new Uint32Array(0);
+
+/** Filters and panel have no room beside the map. */
+export const NARROW = window.matchMedia("(width <= 760px)");
 
 /** Numbers 0 ... count - 1 in an order that favours no class where points overlap; the same every time. */
 function shuffled(count) {
@@ -48,7 +51,7 @@ export class Explorer {
     view.theme = { paper: rgb(PAPER[theme].paper), ink: rgb(PAPER[theme].ink) };
     const lit = this.selection && this.mask(this.selection);
     const points = this.visible(mode, lit);
-    view.setColors(paint(mode, stage, theme, this.opacity, lit));
+    view.setColors(paint(mode, stage, theme, this.opacity, lit), forms(mode, stage, run.nodes));
     view.setList("points", points);
     const at = arrays[`boundary${this.layer}`];
     const ringed = (node) => at[node] && (!lit || lit[node]);
@@ -59,8 +62,8 @@ export class Explorer {
       this.refresh();
     });
     find("by").textContent = mode.by ? `As decoded ${mode.by(stage)} shaping` : "";
-    const some = points.length < run.nodes;
-    find("shown").hidden = !some;
+    if (points.length < run.nodes) find("shown").hidden = false;
+    else conceal("shown");
     find("shown-count").textContent = `${grouped(points.length)} of ${plural(run.nodes, "node")} shown`;
   }
 
@@ -68,13 +71,15 @@ export class Explorer {
   visible(mode, lit) {
     const shown = this.filter.mask(this.stage);
     const points = this.order.filter((node) => shown[node]);
-    const keys = mode.last ? mode.keys(this.stage) : null;
-    if (!keys && !lit) return points;
-    const front = (node) => (lit ? lit[node] : mode.last.includes(keys[node]));
-    const behind = points.filter((node) => !front(node));
-    const ahead = points.filter(front);
-    points.set(behind);
-    points.set(ahead, behind.length);
+    if (!mode.level && !lit) return points;
+    const keys = lit ?? mode.keys(this.stage);
+    const level = lit ? Number : mode.level;
+    const layers = [0, 1, 2].map((height) => points.filter((node) => level(keys[node]) === height));
+    let start = 0;
+    for (const layer of layers) {
+      points.set(layer, start);
+      start += layer.length;
+    }
     return points;
   }
 
@@ -94,13 +99,14 @@ export class Explorer {
     this.stage = stage;
     this.view.goTo(stage, pace(500));
     find("stage").setAttribute("aria-valuetext", this.run.stages[stage]);
-    [...find("stage-names").children].forEach((name, i) => name.toggleAttribute("aria-current", i === stage));
+    [...find("stage-names").children].forEach((name, i) => name.setAttribute("aria-current", String(i === stage)));
     this.refresh();
   }
 
   select(nodes) {
     this.selection = nodes && nodes.length ? nodes : null;
-    find("selection").hidden = !nodes;
+    if (nodes) find("selection").hidden = false;
+    else conceal("selection");
     find("selected").textContent = nodes ? `${plural(nodes.length, "node")} selected` : "";
     find("csv").disabled = !this.selection;
     this.refresh();
@@ -118,8 +124,9 @@ export class Explorer {
     view.setList("chosen", Uint32Array.of(node));
     view.setList("edges", NONE);
     view.setList("ends", NONE);
-    const [found] = await Promise.all([get(`nodes/${node}.json`, "json"), this.named]);
-    if (this.node !== node) return;
+    const got = await this.attempt(Promise.all([get(`nodes/${node}.json`, "json"), this.named]));
+    if (!got || this.node !== node) return;
+    const [found] = got;
     view.setList("edges", Uint32Array.from(found.neighbors.flatMap((other) => [node, other])));
     view.setList("ends", Uint32Array.from(found.neighbors));
     this.found = found;
@@ -142,21 +149,35 @@ export class Explorer {
 
   showPanel() {
     const go = (other) => this.choose(other, { fly: true, focus: true });
-    find("node-id").textContent = this.ids[this.node];
+    find("node-id").replaceChildren(make("bdi", {}, this.ids[this.node]));
     find("details").replaceChildren(...panel(this.found, this, go));
+    if (NARROW.matches) find("controls").open = false;
     find("panel").hidden = false;
     find("panel").scrollTop = 0;
   }
 
   leave() {
     this.node = -1;
-    find("panel").hidden = true;
+    conceal("panel");
     for (const name of ["chosen", "edges", "ends"]) this.view.setList(name, NONE);
+  }
+
+  /** What `work` comes to, or null after its failure was shown. */
+  async attempt(work) {
+    try {
+      const result = await work;
+      find("problem").hidden = true;
+      return result;
+    } catch (error) {
+      problem(error.message);
+      return null;
+    }
   }
 
   async save() {
     await this.named;
-    const text = await csv(this.selection, this, (name) => get(name, "arrayBuffer"));
+    const text = await this.attempt(csv(this.selection, this, (name) => get(name, "arrayBuffer")));
+    if (text === null) return;
     download(text, `${this.run.name}-seed${this.run.seed}-selection.csv`);
   }
 }

@@ -20,6 +20,7 @@ export function listen(canvas, camera, on) {
     canvas.setPointerCapture(event.pointerId);
     down.set(event.pointerId, at(event));
     travelled = 0;
+    if (loop) on.loop([], false);
     loop = down.size === 1 && (event.shiftKey || on.lassoing()) ? [at(event)] : null;
     on.leave();
   });
@@ -51,7 +52,8 @@ export function listen(canvas, camera, on) {
 
   const up = (event) => {
     if (!down.delete(event.pointerId)) return;
-    if (loop) on.loop(loop, true);
+    if (loop && event.type === "pointercancel") on.loop([], false);
+    else if (loop) on.loop(loop, true);
     else if (event.type === "pointerup" && travelled <= CLICK && down.size === 0) on.click(...at(event));
     loop = null;
   };

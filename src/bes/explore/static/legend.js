@@ -41,13 +41,19 @@ export function legend(element, mode, stage, theme, hidden, toggle) {
     element.replaceChildren(scale(theme));
     return;
   }
+  const held = element.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const counts = new Map();
   for (const key of mode.keys(stage)) counts.set(key, (counts.get(key) ?? 0) + 1);
   const keys = [...mode.names.keys(), -1].filter((key) => counts.has(key));
   element.replaceChildren(
     ...keys.map((key) => {
       const name = key < 0 ? mode.none : mode.names[key];
-      const box = make("input", { type: "checkbox", checked: !hidden.has(key), onchange: () => toggle(key) });
+      const box = make("input", {
+        type: "checkbox",
+        "data-key": key,
+        checked: !hidden.has(key),
+        onchange: () => toggle(key),
+      });
       return make(
         "li",
         {},
@@ -55,13 +61,14 @@ export function legend(element, mode, stage, theme, hidden, toggle) {
           "label",
           { color: mode.color(key, theme) },
           box,
-          make("span", { class: "swatch" }),
-          make("span", { class: "name" }, name),
+          make("span", { class: `swatch shape${mode.shape?.(key) ?? 0}` }),
+          make("bdi", { class: "name" }, name),
           make("span", { class: "quiet count" }, grouped(counts.get(key))),
         ),
       );
     }),
   );
+  if (held !== null) element.querySelector(`[data-key="${held}"]`)?.focus();
 }
 
 function scale(theme) {

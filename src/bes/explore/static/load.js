@@ -1,9 +1,12 @@
 // What the server has, fetched beside this file so that the address carries the token.
 
-const KINDS = { f4: Float32Array, i4: Int32Array, u1: Uint8Array };
+const KINDS = { f4: Float32Array, i4: Int32Array, i1: Int8Array, u1: Uint8Array };
+const ENDED = "The explorer has ended: start bes explore again.";
 
 export async function get(name, as) {
-  const answer = await fetch(new URL(name, import.meta.url));
+  const answer = await fetch(new URL(name, import.meta.url)).catch(() => {
+    throw new Error(ENDED);
+  });
   if (!answer.ok) throw new Error(`${name}: ${await answer.text()}`);
   return answer[as]();
 }

@@ -1,10 +1,18 @@
 // One node in words and bars. Ids and class names go in as text only.
 
 import { grouped, make, plural } from "./dom.js";
-import { OUTCOME_NAMES, classColor, outcomes } from "./colors.js";
+import { OUTCOME_NAMES, classColor, classShape } from "./colors.js";
 
 const BARS = 6;
 const LISTED = 60;
+
+/** Why a node has no outcome, by its part. */
+const UNSCORED = {
+  train: "It was used for training: not scored.",
+  validation: "It was used for selection: not scored.",
+  "in no part": "It is in no part of the split: not scored.",
+  unlabelled: "Its class is not known.",
+};
 
 const percent = (value) => `${(100 * value).toFixed(value > 0.0995 || value < 0.0005 ? 0 : 1)} %`;
 const section = (title, ...content) => make("section", {}, make("h3", {}, title), ...content);
@@ -12,15 +20,15 @@ const section = (title, ...content) => make("section", {}, make("h3", {}, title)
 /** Everything about a node; `go(node)` is called by its links. */
 export function panel(found, { run, arrays, ids, theme }, go) {
   const node = found.node;
-  const named = (c) => (c < 0 ? "no class" : run.labels[c]);
-  const swatch = (c) => make("span", { class: "swatch", color: classColor(c, theme) });
+  const named = (c) => make("bdi", {}, c < 0 ? "no class" : run.labels[c]);
+  const swatch = (c) => make("span", { class: `swatch shape${classShape(c)}`, color: classColor(c, theme) });
   const color = (other) => (run.classes.length ? arrays.class[other] : arrays.group[other]);
   const link = (other, beside) =>
     make(
       "button",
       { type: "button", class: "node", onclick: () => go(other) },
       swatch(color(other)),
-      make("span", { class: "id" }, ids[other]),
+      make("bdi", { class: "id" }, ids[other]),
       make("span", { class: "quiet" }, beside),
     );
   const parts = [facts(), ...(arrays.before ? [predictions(), bars()] : []), shifts(), around(), near()];
@@ -32,7 +40,7 @@ export function panel(found, { run, arrays, ids, theme }, go) {
       rows.push(["Class", make("span", {}, swatch(arrays.class[node]), named(arrays.class[node]))]);
     if (arrays.group) {
       const group = arrays.group[node];
-      rows.push(["Shaper was told", group < 0 ? "nothing" : run.groups[group]]);
+      rows.push(["Shaper was told", group < 0 ? "nothing" : make("bdi", {}, run.groups[group])]);
     }
     if (arrays.part) rows.push(["Part", run.parts[arrays.part[node]]]);
     if (arrays.before) {
@@ -47,18 +55,20 @@ export function panel(found, { run, arrays, ids, theme }, go) {
   }
 
   function predictions() {
-    const outcome = outcomes({
-      class: [arrays.class[node]],
-      before: [arrays.before[node]],
-      after: [arrays.after[node]],
-    })[0];
-    const verdict = outcome < 0 ? "Its class is not known." : `${OUTCOME_NAMES[outcome]}.`;
+    const outcome = arrays.outcome[node];
+    const verdict = outcome < 0 ? unscored() : `${OUTCOME_NAMES[outcome]}.`;
     const side = (name, c) => make("li", {}, make("span", { class: "quiet" }, name), swatch(c), named(c));
     return section(
       "Prediction",
       make("ul", { class: "sides" }, side("Before", arrays.before[node]), side("After", arrays.after[node])),
       make("p", { class: `verdict outcome${outcome}` }, verdict),
     );
+  }
+
+  function unscored() {
+    const part = run.parts[arrays.part[node]];
+    const spared = part === "validation" && run.selection === "test-peek";
+    return spared ? "It is a validation node: not scored." : UNSCORED[part];
   }
 
   function bars() {

@@ -56,8 +56,8 @@ export function search(input, list, ids, describe, choose) {
           onpointerdown: (event) => event.preventDefault(),
           onclick: () => take(node),
         },
-        make("span", { class: "id" }, ids[node]),
-        make("span", { class: "quiet" }, describe(node)),
+        make("bdi", { class: "id" }, ids[node]),
+        make("bdi", { class: "quiet" }, describe(node)),
       ),
     );
     const none = make("li", { class: "quiet", role: "presentation" }, "No node of that name");

@@ -1,7 +1,7 @@
 // The picture, in WebGL: a buffer of positions a stage, one of colours, and lists of the nodes to draw.
 
 import { Cache } from "./cache.js";
-import { FRAGMENT, VERTEX } from "./shaders.js";
+import { build } from "./shaders.js";
 
 const NONE = new Uint32Array(0);
 
@@ -20,6 +20,7 @@ export class View {
     this.slow = false;
     this.lists = { points: NONE, rings: NONE, edges: NONE, ends: NONE, chosen: NONE };
     this.colors = new Uint8Array(4 * this.count);
+    this.shapes = new Uint8Array(this.count);
     this.theme = { paper: [1, 1, 1], ink: [0, 0, 0] };
     this.onframe = () => {};
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
@@ -27,24 +28,14 @@ export class View {
     this.start();
     new ResizeObserver(() => this.resize()).observe(canvas);
     this.resize();
+    this.watchRatio();
   }
 
   start() {
     const gl = this.canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false });
     if (!gl) throw new Error("This browser has no WebGL 2, which the map needs.");
     this.gl = gl;
-    const program = gl.createProgram();
-    for (const [kind, source] of [
-      [gl.VERTEX_SHADER, VERTEX],
-      [gl.FRAGMENT_SHADER, FRAGMENT],
-    ]) {
-      const shader = gl.createShader(kind);
-      gl.shaderSource(shader, source);
-      gl.compileShader(shader);
-      gl.attachShader(program, shader);
-    }
-    gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
+    const program = build(gl);
     gl.useProgram(program);
     this.at = {};
     for (const name of ["frame", "ink", "along", "size", "hole"]) this.at[name] = gl.getUniformLocation(program, name);
@@ -52,12 +43,14 @@ export class View {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.positions = this.stages.map((points) => this.buffer(gl.ARRAY_BUFFER, points));
     this.tints = this.buffer(gl.ARRAY_BUFFER, this.colors);
+    this.forms = this.buffer(gl.ARRAY_BUFFER, this.shapes);
     this.indices = {};
     for (const [name, list] of Object.entries(this.lists)) {
       this.indices[name] = this.buffer(gl.ELEMENT_ARRAY_BUFFER, list);
     }
-    this.cache = new Cache(gl);
-    for (const place of [0, 1, 2]) gl.enableVertexAttribArray(place);
+    this.limit = Math.min(gl.getParameter(gl.MAX_RENDERBUFFER_SIZE), ...gl.getParameter(gl.MAX_VIEWPORT_DIMS));
+    this.cache = new Cache(gl, this.limit);
+    for (const place of [0, 1, 2, 3]) gl.enableVertexAttribArray(place);
     this.redraw();
   }
 
@@ -67,9 +60,10 @@ export class View {
     return buffer;
   }
 
-  /** RGBA, four bytes a node. */
-  setColors(colors) {
-    this.colors = colors;
+  /** RGBA, four bytes a node, and a shape, one byte. */
+  setColors(colors, shapes) {
+    Object.assign(this, { colors, shapes });
+    this.buffer(this.gl.ARRAY_BUFFER, shapes, this.forms);
     this.buffer(this.gl.ARRAY_BUFFER, colors, this.tints);
     this.redraw();
   }
@@ -89,11 +83,22 @@ export class View {
 
   resize() {
     const { clientWidth, clientHeight } = this.canvas;
-    this.ratio = Math.min(window.devicePixelRatio || 1, 2);
+    const room = this.limit / Math.max(clientWidth, clientHeight, 1);
+    this.ratio = Math.min(window.devicePixelRatio || 1, 2, room);
     this.canvas.width = Math.max(Math.round(clientWidth * this.ratio), 1);
     this.canvas.height = Math.max(Math.round(clientHeight * this.ratio), 1);
     this.camera.resize(clientWidth, clientHeight);
     this.redraw();
+  }
+
+  /** Another screen, or another zoom of the page, has other pixels while the canvas keeps its size. */
+  watchRatio() {
+    const same = window.matchMedia(`(resolution: ${window.devicePixelRatio}dppx)`);
+    const changed = () => {
+      this.resize();
+      this.watchRatio();
+    };
+    same.addEventListener("change", changed, { once: true });
   }
 
   /** What is to be seen has changed. */
@@ -137,13 +142,16 @@ export class View {
     const { width, height } = this.canvas;
     if (!this.slow || this.move) {
       this.stale = true;
-      this.paint(width, height, 1);
+      this.paint(width, height);
       return;
     }
     clearTimeout(this.rest);
     if (this.stale || (cache.sharp(camera) && !cache.covers(camera, width, height))) {
-      cache.take(camera, width, height, (wide, high, span) => this.paint(wide, high, span));
-      this.stale = false;
+      this.stale = !cache.take(camera, width, height, (wide, high) => this.paint(wide, high));
+      if (this.stale) {
+        this.paint(width, height);
+        return;
+      }
     } else if (!cache.sharp(camera)) {
       this.rest = setTimeout(() => this.redraw(), REST);
     }
@@ -156,22 +164,23 @@ export class View {
     this.gl.clear(this.gl.COLOR_BUFFER_BIT);
   }
 
-  /** All lists, `span` times as far as the camera sees, into a picture of so many pixels. */
-  paint(width, height, span) {
+  /** All lists into a picture of so many pixels; one larger than the canvas shows more than the camera sees. */
+  paint(width, height) {
     const { gl, ratio, lists } = this;
     const stage = Math.min(Math.floor(this.stage), this.stages.length - 1);
     const next = Math.min(stage + 1, this.stages.length - 1);
     gl.viewport(0, 0, width, height);
     this.clear();
-    for (const [place, buffer] of [
-      [0, this.positions[stage]],
-      [1, this.positions[next]],
-    ]) {
+    [
+      [this.positions[stage], 2, gl.FLOAT, false],
+      [this.positions[next], 2, gl.FLOAT, false],
+      [this.tints, 4, gl.UNSIGNED_BYTE, true],
+      [this.forms, 1, gl.UNSIGNED_BYTE, false],
+    ].forEach(([buffer, ...kind], place) => {
       gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-      gl.vertexAttribPointer(place, 2, gl.FLOAT, false, 0, 0);
-    }
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.tints);
-    gl.vertexAttribPointer(2, 4, gl.UNSIGNED_BYTE, true, 0, 0);
+      gl.vertexAttribPointer(place, ...kind, 0, 0);
+    });
+    const span = [width / this.canvas.width, height / this.canvas.height];
     this.aim(span);
     gl.uniform1f(this.at.along, this.stage - stage);
     const size = this.size * ratio;
@@ -183,22 +192,18 @@ export class View {
     if (lists.chosen.length) this.pass(gl.POINTS, "chosen", size + 14 * ratio, 2.5 * ratio, 1);
   }
 
-  /** Point the camera, moved by some pixels. */
+  /** Point the camera, moved by some pixels, to see `span` times as far. */
   aim(span, dx = 0, dy = 0) {
     const { scale, width, height, x, y } = this.camera;
     const pixel = 1 / (scale * this.ratio);
-    const unit = (2 * scale) / span;
-    this.gl.uniform4f(this.at.frame, x + dx * pixel, y + dy * pixel, unit / width, unit / height);
+    const [right, up] = [(2 * scale) / (span[0] * width), (2 * scale) / (span[1] * height)];
+    this.gl.uniform4f(this.at.frame, x + dx * pixel, y + dy * pixel, right, up);
   }
 
   /** Edges: a line is a pixel wide, so that a wider one is several side by side. */
   strokes(span) {
-    for (const [dx, dy] of [
-      [0.5, 0.5],
-      [-0.5, 0.5],
-      [0.5, -0.5],
-      [-0.5, -0.5],
-    ]) {
+    for (const corner of [0, 1, 2, 3]) {
+      const [dx, dy] = [(corner & 1) - 0.5, (corner >> 1) - 0.5];
       this.aim(span, dx * this.ratio, dy * this.ratio);
       this.pass(this.gl.LINES, "edges", 1, 0, 0.3);
     }
@@ -214,7 +219,7 @@ export class View {
   measure() {
     this.finish();
     const start = performance.now();
-    this.paint(this.canvas.width, this.canvas.height, 1);
+    this.paint(this.canvas.width, this.canvas.height);
     this.finish();
     const took = performance.now() - start;
     this.slow = took > QUICK;

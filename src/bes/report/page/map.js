@@ -8,6 +8,7 @@ class EmbeddingMap {
       const [color, symbol] = this.data.styles[c];
       return { name, color: this.data.colors[color], symbol };
     });
+    this.outcomes = this.data.outcomes.map((name, c) => ({ name, ...OUTCOMES[c] }));
     this.canvas = root.querySelector("canvas");
     this.tip = root.querySelector(".tip");
     this.hidden = new Set();
@@ -20,15 +21,15 @@ class EmbeddingMap {
     this.listen();
     this.choose(0);
     new ResizeObserver(() => this.resize()).observe(this.canvas);
+    this.watchRatio();
   }
 
   /* Show another of the run's seeds. */
   choose(place) {
-    this.place = place;
-    this.seed = unpack(this.data.seeds[place], this.wide);
-    const slider = this.root.querySelector(".layer");
+    cancelAnimationFrame(this.frame);
+    this.seed = unpack(this.data.seeds[place]);
     this.stage = Math.min(this.stage, this.seed.stages.length - 1);
-    if (slider) slider.max = this.seed.stages.length - 1;
+    this.offer(this.data.seeds[place].total);
     this.now = this.seed.stages[this.stage].slice();
     this.index = new Map(Array.from({ length: this.seed.n }, (_, i) => [this.name(i), i]));
     this.radius = this.seed.n > 6000 ? 2.4 : this.seed.n > 1500 ? 3.2 : 4.2;
@@ -36,6 +37,24 @@ class EmbeddingMap {
     this.look();
     this.tell();
     this.recolour();
+  }
+
+  /* Only what this seed has: its layers, its colours, and the words on them. */
+  offer(total) {
+    const last = this.seed.stages.length - 1;
+    const section = this.root.closest("section");
+    section.querySelector(".still").hidden = last > 0;
+    section.querySelector(".sampled").hidden = this.seed.n === total;
+    section.querySelector(".total").textContent = total.toLocaleString("en");
+    section.querySelector(".drawn").textContent = this.seed.n.toLocaleString("en");
+    for (const part of this.root.querySelectorAll(".switch, .slider")) part.hidden = last === 0;
+    const slider = this.root.querySelector(".layer");
+    if (slider) slider.max = last;
+    const choice = this.root.querySelector(".colour");
+    if (!choice) return;
+    const there = { class: true, prediction: Object.keys(this.seed.arms).length > 0, error: this.seed.outcome !== null };
+    for (const option of choice.options) option.hidden = option.disabled = !there[option.value];
+    if (!there[this.colour]) this.colour = choice.value = "class";
   }
 
   name(i) {
@@ -86,39 +105,45 @@ class EmbeddingMap {
     this.canvas.setAttribute("aria-label", label);
   }
 
-  /* The layer whose boundary is ringed: the one that led here, the first at the start. */
+  /* The layer whose boundary is ringed: the next one, which found it in what is shown; the last at the end. */
   layer() {
-    return Math.max(0, this.stage - 1);
+    return Math.max(0, Math.min(this.stage, this.seed.rings.length - 1));
   }
 
-  /* What colours a point: a number into the list of styles, -1 where it is not known. */
+  /* What colours a point: a number into the list of styles, -1 where there is none. */
   codes() {
-    const { label, arms, n } = this.seed;
-    if (this.colour === "class" || !arms.bes) return label;
-    if (this.colour === "prediction") return (this.stage === 0 && arms.control ? arms.control : arms.bes).guess;
-    const codes = new Int16Array(n).fill(-1);
-    for (let i = 0; i < n; i++) {
-      if (label[i] < 0 || !arms.control) continue;
-      const before = arms.control.guess[i] === label[i];
-      const after = arms.bes.guess[i] === label[i];
-      codes[i] = before && after ? 0 : after ? 1 : before ? 2 : 3;
-    }
-    return codes;
+    const { label, arms, outcome, n } = this.seed;
+    if (this.colour === "class") return label;
+    const first = this.stage === 0 ? arms.control || arms.bes : arms.bes || arms.control;
+    const found = this.colour === "error" ? outcome : first && first.guess;
+    return found || new Int8Array(n).fill(-1);
+  }
+
+  /* The style of points without a number. */
+  rest() {
+    if (this.colour !== "error") return UNKNOWN;
+    const unknown = this.seed.part.some((part, i) => part === 2 && this.seed.label[i] < 0);
+    return { ...UNKNOWN, name: unknown ? "not in test, or of unknown class" : "not in test" };
+  }
+
+  /* The symbols as the screen needs them now. */
+  stamp() {
+    this.sprites = this.list.map((style) => sprite(style, this.radius, devicePixelRatio || 1, this.theme));
   }
 
   recolour() {
-    const theme = (this.theme = palette(this.root));
-    const list = this.colour === "error" ? OUTCOMES : this.styles;
-    this.list = [...list, UNKNOWN];
+    this.theme = palette(this.root);
+    const list = this.colour === "error" ? this.outcomes : this.styles;
+    this.list = [...list, this.rest()];
     this.code = Int16Array.from(this.codes(), (c) => (c < 0 ? list.length : c));
-    this.sprites = this.list.map((style) => sprite(style, this.radius, devicePixelRatio || 1, theme));
+    this.stamp();
     const counts = new Array(this.list.length).fill(0);
     for (let i = 0; i < this.seed.n; i++) if (this.inPart(i)) counts[this.code[i]]++;
     this.filter();
     const legend = this.root.querySelector(".legend");
     legend.replaceChildren(
-      ...this.list.flatMap((style, c) => (counts[c] ? [this.key(style, `${called(style.name)} (${counts[c]})`, c)] : [])),
-      ...(this.seed.rings.length ? [this.key({ symbol: -1, color: "ink" }, "", "ring")] : []),
+      ...this.list.flatMap((style, c) => (counts[c] ? [this.key(style, [isolated(called(style.name)), ` (${counts[c]})`], c)] : [])),
+      ...(this.seed.rings.length ? [this.key({ symbol: -1, color: "ink" }, [], "ring")] : []),
     );
     this.tell();
     this.draw();
@@ -132,7 +157,7 @@ class EmbeddingMap {
     button.type = "button";
     button.className = what === "ring" ? "ring" : "";
     words.className = "text";
-    words.textContent = text;
+    words.append(...text);
     const shown = () => (what === "ring" ? this.rings : !this.hidden.has(`${this.colour} ${what}`));
     button.setAttribute("aria-pressed", shown());
     button.append(swatch(style, this.theme), words);

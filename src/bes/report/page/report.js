@@ -62,7 +62,7 @@ function findable(run, map) {
     const button = document.createElement("button");
     button.type = "button";
     button.title = "Find on the map";
-    button.textContent = name;
+    button.append(...cell.childNodes);
     cell.replaceChildren(button);
     button.addEventListener("click", () => {
       if (String(map.seed.seed) === seed.dataset.seed && map.find(name)) {

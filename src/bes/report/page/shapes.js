@@ -14,13 +14,20 @@ const SYMBOLS = [
 
 const UNKNOWN = { name: "unknown", color: "soft", symbol: 0 };
 
-/* What the two arms make of an item. */
+/* What shaping did to a prediction, in the order of the page's `outcomes`. */
 const OUTCOMES = [
-  { name: "right in both", color: "#999999", symbol: 0 },
-  { name: "fixed by bes", color: "#009E73", symbol: 3 },
-  { name: "broken by bes", color: "#D55E00", symbol: 4 },
-  { name: "wrong in both", color: "#CC79A7", symbol: 6 },
+  { color: "#56B4E9", symbol: 0 },
+  { color: "#009E73", symbol: 3 },
+  { color: "#D55E00", symbol: 4 },
+  { color: "#CC79A7", symbol: 6 },
 ];
+
+/* Text kept apart from the words around it: a name may be written in the other direction. */
+function isolated(text) {
+  const element = document.createElement("bdi");
+  element.textContent = text;
+  return element;
+}
 
 /* A class that has a number only says that it is a class. */
 function called(name) {
@@ -34,7 +41,7 @@ function numbers(text, Kind) {
 }
 
 /* One seed of the map's data with its arrays unpacked. */
-function unpack(seed, wide) {
+function unpack(seed) {
   const n = seed.drawn;
   const stages = seed.stages.map((text) => {
     const steps = numbers(text, Uint16Array);
@@ -47,12 +54,12 @@ function unpack(seed, wide) {
   return {
     seed: seed.seed,
     n,
-    wide,
     stages,
     arms,
     at: numbers(seed.at, Uint32Array),
     label: numbers(seed.label, Int16Array),
     part: seed.part ? numbers(seed.part, Uint8Array) : null,
+    outcome: seed.outcome ? numbers(seed.outcome, Int8Array) : null,
     rings: seed.rings.map((text) => numbers(text, Uint32Array)),
   };
 }
@@ -85,7 +92,7 @@ function sprite(style, radius, ratio, theme) {
   ctx.translate(size / 2, size / 2);
   ctx.scale(radius * ratio, radius * ratio);
   const path = new Path2D(SYMBOLS[style.symbol]);
-  ctx.globalAlpha = style.color === "soft" || style.color === "#999999" ? 0.45 : 0.88;
+  ctx.globalAlpha = style.color === "soft" ? 0.45 : 0.88;
   ctx.fillStyle = paint(style.color, theme);
   ctx.fill(path);
   ctx.globalAlpha = 0.55;

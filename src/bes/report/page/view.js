@@ -24,7 +24,18 @@ Object.assign(EmbeddingMap.prototype, {
     this.height = this.canvas.clientHeight;
     this.canvas.width = Math.round(this.width * ratio);
     this.canvas.height = Math.round(this.height * ratio);
+    this.stamp();
     this.draw();
+  },
+
+  /* A window that moves to another screen, or a page that is zoomed, has other pixels. */
+  watchRatio() {
+    const now = matchMedia(`(resolution: ${devicePixelRatio || 1}dppx)`);
+    const changed = () => {
+      this.resize();
+      this.watchRatio();
+    };
+    now.addEventListener("change", changed, { once: true });
   },
 
   /* Pixels of the page for a unit of the plane, the same on both axes. */
@@ -42,6 +53,7 @@ Object.assign(EmbeddingMap.prototype, {
 
   draw() {
     if (!this.width || !this.sprites) return; // in a closed part of the page
+    this.canvas.style.touchAction = this.zoom > 1 ? "pinch-zoom" : ""; // a finger scrolls the page until there is more to see
     const ctx = this.canvas.getContext("2d");
     const ratio = this.canvas.width / this.width;
     const lens = this.lens();
@@ -62,7 +74,7 @@ Object.assign(EmbeddingMap.prototype, {
         if (this.visible[i]) this.circle(ctx, lens(i), this.radius + 2.2, 1.1, this.theme.ink);
       }
     }
-    if (this.marked >= 0) this.circle(ctx, lens(this.marked), this.radius + 8, 3, this.theme.accent);
+    if (this.visible[this.marked]) this.circle(ctx, lens(this.marked), this.radius + 8, 3, this.theme.accent);
   },
 
   circle(ctx, [x, y], radius, width, color) {
@@ -88,59 +100,6 @@ Object.assign(EmbeddingMap.prototype, {
       }
     }
     return best;
-  },
-
-  /* What there is to say of a point, a line each. */
-  lines(i) {
-    const { label, arms, part, rings } = this.seed;
-    const called = (c) => (c < 0 ? UNKNOWN.name : this.data.classes[c]);
-    const found = [this.name(i), `class: ${called(label[i])}`];
-    for (const arm of ["control", "bes"]) {
-      const said = arms[arm];
-      if (!said) continue;
-      const right = label[i] < 0 ? "" : said.guess[i] === label[i] ? ", right" : ", wrong";
-      found.push(`${arm}: ${called(said.guess[i])}, ${said.sure[i]} %${right}`);
-    }
-    if (part && part[i] < 3) found.push(["training", "validation", "test"][part[i]]);
-    const layers = rings.flatMap((ring, layer) => (ring.includes(i) ? [layer + 1] : []));
-    if (layers.length) found.push(`at the boundary of layer ${layers.join(" and ")}`);
-    return found;
-  },
-
-  point(event) {
-    const i = this.nearest(event.offsetX, event.offsetY);
-    this.tip.hidden = i < 0;
-    if (i < 0) return;
-    const lines = this.lines(i).map((text) => {
-      const line = document.createElement("div");
-      line.textContent = text;
-      return line;
-    });
-    this.tip.replaceChildren(...lines);
-    const left = Math.min(event.offsetX + 14, this.width - this.tip.offsetWidth - 4);
-    const above = event.offsetY + 14 + this.tip.offsetHeight > this.height;
-    this.tip.style.left = `${Math.max(4, left)}px`;
-    this.tip.style.top = `${above ? event.offsetY - this.tip.offsetHeight - 10 : event.offsetY + 14}px`;
-  },
-
-  /* Mark a point, and say in words what is known of it. */
-  mark(i) {
-    this.marked = i;
-    this.root.querySelector(".found").textContent = i < 0 ? "" : this.lines(i).join(" · ");
-    this.draw();
-  },
-
-  /* Mark an item by its name; says whether it is on the map. */
-  find(name) {
-    const i = this.index.get(name);
-    if (i === undefined) return false;
-    this.mark(i);
-    const [x, y] = this.lens()(i);
-    if (x < 0 || y < 0 || x > this.width || y > this.height) {
-      this.middle = [this.now[2 * i], this.now[2 * i + 1]];
-      this.draw();
-    }
-    return true;
   },
 
   /* Nearer or further, around a place of the canvas. */
@@ -178,7 +137,7 @@ Object.assign(EmbeddingMap.prototype, {
     on(".find", "submit", (event) => {
       event.preventDefault();
       const wanted = event.target.querySelector("input").value;
-      if (!this.find(wanted) && !this.find(wanted.trim())) {
+      if (!this.find(wanted)) {
         this.mark(-1);
         this.root.querySelector(".found").textContent = `No ${this.data.what} of that name is on this map.`;
       }
@@ -192,7 +151,7 @@ Object.assign(EmbeddingMap.prototype, {
     let moved = false;
     on("pointerdown", (event) => {
       moved = false;
-      if (event.pointerType === "touch") return; // a finger scrolls the page
+      if (event.pointerType === "touch" && this.zoom <= 1) return; // the page scrolls
       last = [event.clientX, event.clientY];
       this.canvas.setPointerCapture(event.pointerId);
     });
