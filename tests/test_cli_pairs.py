@@ -95,8 +95,8 @@ def test_edges_of_csv_files(tmp_path: Path, small_graph: Graph, command: Call, r
     assert derived.code == 0, derived.err
     assert command(*given, "--task", "node", "--out", tmp_path / "node").code == 0
     refused(command(*given, "--edge-label", "what", "--task", "edge", "--out", tmp_path / "x"), "what", "knows.csv")
-    refused(command("run", "--nodes", nodes), "--nodes and --edges")
-    refused(command("run", "cora", "--nodes", nodes, "--edges", edges), "no data set's name")
+    refused(command("run", "--nodes", nodes), "give --edges")
+    refused(command("run", "cora", "--nodes", nodes, "--edges", edges), "leave out")
     refused(command("run", "cora", "--label", "team"), "--nodes and --edges")
     refused(command("run"), "No graph was given")
     assert not (tmp_path / "x").exists()

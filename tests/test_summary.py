@@ -54,12 +54,17 @@ def test_seeds_without_a_pair_or_a_value_are_left_out() -> None:
     ("made", "sentence"),
     [
         (
-            records([0.7, 0.7, 0.7], [0.72, 0.73, 0.71]),
-            "Shaping changed test accuracy by +2.00 ± 0.58 points over 3 splits (standard error): a gain.",
+            records([0.7] * 5, [0.72, 0.73, 0.71, 0.72, 0.72]),
+            "Shaping changed test accuracy by +2.00 ± 0.32 points over 5 splits (standard error): a gain.",
         ),
         (
-            records([0.72, 0.73, 0.71], [0.7, 0.7, 0.7]),
-            "Shaping changed test accuracy by -2.00 ± 0.58 points over 3 splits (standard error): a loss.",
+            records([0.72, 0.73, 0.71, 0.72, 0.72], [0.7] * 5),
+            "Shaping changed test accuracy by -2.00 ± 0.32 points over 5 splits (standard error): a loss.",
+        ),
+        (
+            records([0.7, 0.7, 0.7], [0.72, 0.73, 0.71]),
+            "Shaping changed test accuracy by +2.00 ± 0.58 points over 3 splits (standard error): "
+            "3 splits are too few to call it an effect.",
         ),
         (
             records([0.7, 0.8, 0.6], [0.72, 0.79, 0.65]),
@@ -95,9 +100,9 @@ def test_links_are_judged_by_what_validation_selected(select: str, metric: str, 
             "steps": {"accepted": 1},
         }
         for arm, value in (("control", 0.5), ("bes", 0.6), ("cn", 0.4))
-        for seed in range(3)
+        for seed in range(5)
     ]
     assert (
-        verdict(made) == f"Shaping changed test {name} by +10.00 ± 0.00 points over 3 splits (standard error): a gain."
+        verdict(made) == f"Shaping changed test {name} by +10.00 ± 0.00 points over 5 splits (standard error): a gain."
     )
     assert difference(made, metric, arm="cn").mean == pytest.approx(-0.1)

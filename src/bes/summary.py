@@ -10,6 +10,10 @@ from typing import Any
 Record = dict[str, Any]
 
 
+#: Below so many splits the standard error itself is too uncertain to call anything an effect.
+ENOUGH = 5
+
+
 def headline(records: list[Record]) -> tuple[str, str]:
     """The metric that says how good a task's arms are, and its name: what validation selects by for links."""
     if not records or records[0]["task"] != "link":
@@ -54,7 +58,7 @@ def difference(records: list[Record], metric: str, part: str = "test", arm: str 
 
 
 def verdict(records: list[Record]) -> str:
-    """One sentence on what shaping did on the test part; two standard errors make an effect."""
+    """One sentence on what shaping did on the test part; two standard errors over enough splits make an effect."""
     metric, name = headline(records)
     found = difference(records, metric)
     if found.mean is None:
@@ -68,4 +72,6 @@ def verdict(records: list[Record]) -> str:
         return f"{change}: no shaping step was taken, so the arms are the same."
     if abs(found.mean) <= 2 * found.error:
         return f"{change} (standard error): no clear effect."
+    if found.n < ENOUGH:
+        return f"{change} (standard error): {found.n} splits are too few to call it an effect."
     return f"{change} (standard error): a {'gain' if found.mean > 0 else 'loss'}."
