@@ -63,6 +63,7 @@ def test_half_of_the_people_get_a_team(people: Path, command: Call) -> None:
         prob = {team: float(row[f"prob_{team}"]) for team in TEAMS}
         assert sum(prob.values()) == pytest.approx(1, abs=1e-4)
         assert prob[row["prediction"]] == max(prob.values())
+    assert "a class for every node, the 75 without a label among them" in (out / "report.html").read_text()
     truth = json.loads((people / "truth.json").read_text())
     unlabelled = [row for row in rows if int(row["person"][1:]) % 2 == 0]
     assert np.mean([truth[row["person"]] == row["prediction"] for row in unlabelled]) > 0.8

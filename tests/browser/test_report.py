@@ -59,12 +59,18 @@ def stage(page: Any, number: int) -> list[float]:
 
 
 def inked(page: Any) -> int:
-    """Pixels of the canvas that are drawn on."""
-    found: int = page.evaluate(
-        "() => { const c = document.querySelector('canvas'); let n = 0;"
-        "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
-        "for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; }"
-    )
+    """Pixels of the canvas that are drawn on, once anything is."""
+    found = 0
+    page.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+    for _ in range(100):
+        found = page.evaluate(
+            "() => { const c = document.querySelector('canvas'); let n = 0;"
+            "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+            "for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; }"
+        )
+        if found:
+            break
+        page.wait_for_timeout(20)  # a page draws when the browser asks for a frame
     return found
 
 

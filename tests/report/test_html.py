@@ -15,6 +15,7 @@ import pytest
 from bes.config import RunConfig
 from bes.graph.graph import Graph
 from bes.graph.names import Names
+from bes.predict import choose_arm
 from bes.report.content import content
 from bes.report.html import render, write_report
 from bes.report.tables import arms, paired
@@ -94,6 +95,7 @@ def test_the_page_tells_verdict_table_runs_and_configuration(page: Any, stored: 
     for record in stored.records:
         accuracy = f"{100 * record['metrics']['test']['acc']:.2f}"
         assert f"{record['seed']} {record['arm']} {accuracy}" in page.text
+    assert f"predictions.csv has a class for every node. {choose_arm(stored.records)[1]}" in page.text
     assert '"n_iter": 5' in page.text
     assert "torch" in page.text
     assert "test-peek" not in page.text

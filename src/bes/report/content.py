@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bes.errors import InputError
+from bes.predict import PREDICTIONS, choose_arm
 from bes.report import calibration, tables, training
 from bes.report.confusion import matrices
 from bes.report.maps import SEEDS, map_data
@@ -83,7 +85,21 @@ def opening(run: StoredRun) -> dict[str, Any]:
         "boundary_mode": first.get("boundary_mode"),
         "messages": MESSAGES.get(first.get("message_graph", "")),
         "labels_as_features": first.get("labels_as_features", False),
+        "predicted": predicted(run),
     }
+
+
+def predicted(run: StoredRun) -> str | None:
+    """Where a class for every node is, and by which arm; None for tasks on pairs, and before any seed has both arms."""
+    if run.config.task != "node":
+        return None
+    try:
+        _, chosen = choose_arm(run.records)
+    except InputError:
+        return None
+    unknown = int((run.graph.y < 0).sum())
+    without = f", the {unknown:,} without a label among them" if unknown else ""
+    return f"{PREDICTIONS} has a class for every node{without}. {chosen}"
 
 
 def figures(run: StoredRun) -> dict[str, str]:
