@@ -133,7 +133,7 @@ def test_it_fits_a_phone(page: "sync_api.Page", awkward_server: Server) -> None:
     explorer = Explorer(page, awkward_server)
     assert explorer.box["height"] > 300
     page.get_by_text("Colours and filters").click()
-    assert page.locator("#color").is_visible()
+    sync_api.expect(page.locator("#color")).to_be_visible()
     explorer.find("n7")
     page.wait_for_selector("#panel:not([hidden])")
     explorer.settle()

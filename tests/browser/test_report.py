@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright import sync_api
 
 from bes.config import RunConfig
 from bes.graph.graph import Graph
@@ -449,7 +450,7 @@ def test_every_control_has_a_name(report: Any) -> None:
 def test_on_paper_controls_are_gone_and_colours_light(report: Any) -> None:
     report.get_by_role("button", name="Dark").click()
     report.emulate_media(media="print")
-    assert not report.locator(".controls").is_visible()
+    sync_api.expect(report.locator(".controls")).not_to_be_visible()
     assert (
         report.evaluate("(dispatchEvent(new Event('beforeprint')), document.documentElement.dataset.theme)") == "light"
     )
@@ -460,9 +461,9 @@ def test_a_comparison_opens_its_runs(page: Any, stored: StoredRun, linked: Store
     page.set_viewport_size({"width": 375, "height": 800})
     page.goto(write_comparison([stored, linked], tmp_path / "report.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
-    assert not page.locator("#run1 canvas").is_visible()
+    sync_api.expect(page.locator("#run1 canvas")).not_to_be_visible()
     page.get_by_role("link", name="link").click()
-    assert page.locator("#run1 canvas").is_visible()
+    sync_api.expect(page.locator("#run1 canvas")).to_be_visible()
     wait(page, "document.querySelector('#run1 .map').map.width > 0")
     assert page.evaluate("document.querySelector('#run1 .map').map.data.what") == "pair"
     page.locator("#run1 .after").press("Enter")
