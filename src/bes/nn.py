@@ -21,6 +21,7 @@ from bes.core import inputs
 from bes.core.attention import BoundaryAttention, Inputs, Neighborhoods, Weights
 from bes.core.options import check_options
 from bes.core.shaper import BoundaryShaper
+from bes.core.storage import plain_options
 from bes.errors import InputError
 from bes.files import whole_file
 from bes.progress import Step
@@ -213,8 +214,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
             raise InputError(f"The option '{name}' of BESLayer is not known: {hint}")
     shaper = BoundaryShaper(**options)
     check_options(shaper)
-    params = shaper.get_params().items()
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in params}
+    return plain_options(shaper)
 
 
 def _as_dtype(dtype: torch.dtype | str) -> torch.dtype:

@@ -27,11 +27,16 @@ FORMAT = "bes-shaper"
 VERSION = 1
 
 
+def plain_options(shaper: BoundaryShaper) -> dict[str, Any]:
+    """The shaper's options as JSON knows them."""
+    given = shaper.get_params().items()
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in given}
+
+
 def pack(shaper: BoundaryShaper) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """A fitted shaper as what JSON knows, and tensors."""
-    plain = shaper.get_params().items()
     state = {
-        "options": {name: value.item() if isinstance(value, np.generic) else value for name, value in plain},
+        "options": plain_options(shaper),
         "classes": shaper.classes_.tolist(),
         "n_features_in": shaper.n_features_in_,
         "boundary": [nodes.tolist() for nodes in shaper.boundary_],

@@ -169,7 +169,7 @@ def _one_hot(table: Table, column: Column) -> tuple[sp.csr_matrix, Array, list[s
 def _numbers(table: Table, name: str) -> Array:
     """The numbers of a column, NaN where they are missing; anything else is refused."""
     values = _only_numbers(table.cells(name))
-    values = _read(table, name, number, _not_a_number) if values is None else values
+    values = _read(table, name, number) if values is None else values
     _check_size(table, name, values)
     return values
 
@@ -192,7 +192,7 @@ def _flags(table: Table, name: str) -> Array:
         flag = _FLAGS.get(cell.strip().lower())
         return number(cell) if flag is None else flag
 
-    return _read(table, name, meaning, _not_a_number)
+    return _read(table, name, meaning)
 
 
 def _strange_flags(table: Table, column: Column, values: Array) -> list[str]:
@@ -203,15 +203,15 @@ def _strange_flags(table: Table, column: Column, values: Array) -> list[str]:
     return [f"{_title(table, column)} has numbers other than 0 and 1 ({_shown(strange)}), {told}."] if strange else []
 
 
-def _read(table: Table, name: str, meaning: Callable[[str], float | None], wrong: Callable[[str], str]) -> Array:
-    """The meaning of each cell, NaN where it is missing; where it has none, what is `wrong` is said."""
+def _read(table: Table, name: str, meaning: Callable[[str], float | None]) -> Array:
+    """The meaning of each cell, NaN where it is missing; a cell that has none is refused."""
     cells = table.cells(name)
     value: dict[str | None, float | None] = {None: np.nan}
     value |= {cell: np.nan if cell.strip().lower() in MISSING else meaning(cell) for cell in set(cells) if cell}
     if None in value.values():
         row, cell = next((row, cell) for row, cell in enumerate(cells) if cell and value[cell] is None)
         raise InputError(
-            f"The value {cell!r} in {table.at(row, name)} {wrong(cell)}: correct it, or leave the cell empty."
+            f"The value {cell!r} in {table.at(row, name)} {_not_a_number(cell)}: correct it, or leave the cell empty."
         )
     return np.array([value[cell] for cell in cells], dtype=np.float64)
 
