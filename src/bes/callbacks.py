@@ -17,7 +17,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
-from bes.errors import InputError
+from bes.errors import InputError, did_you_mean
 
 HEADER = b"stage,step,name,value\n"
 
@@ -216,7 +216,7 @@ def check_log(kind: str) -> None:
     """Refuse a log that `make_log` cannot make, before anything is trained."""
     if kind not in KINDS:
         near = difflib.get_close_matches(kind.lower(), KINDS)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"use {', '.join(KINDS)}."
+        hint = did_you_mean(near, f"use {', '.join(KINDS)}.")
         raise InputError(f"The log '{kind}' is not known: {hint}")
     if KINDS[kind]:
         _need(KINDS[kind], f"The log '{kind}'")

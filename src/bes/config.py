@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bes.core import attention, boundary, gaussians, gravity, options, similarity
 from bes.core.update import AlphaUnit, Update
-from bes.errors import InputError
+from bes.errors import InputError, did_you_mean
 from bes.graph.datasets import known
 from bes.graph.links import Message, Select
 from bes.presets import PRESETS, defaults
@@ -171,5 +171,5 @@ def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str)
 
 def _unknown_preset(name: str) -> str:
     near = difflib.get_close_matches(name, PRESETS)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"use one of {', '.join(PRESETS)}."
+    hint = did_you_mean(near, f"use one of {', '.join(PRESETS)}.")
     return f"The preset '{name}' is not known: {hint}"

@@ -22,7 +22,7 @@ from bes.core.attention import BoundaryAttention, Inputs, Neighborhoods, Weights
 from bes.core.options import check_options
 from bes.core.shaper import BoundaryShaper
 from bes.core.storage import plain_options
-from bes.errors import InputError
+from bes.errors import InputError, did_you_mean
 from bes.files import whole_file
 from bes.progress import Step
 
@@ -210,7 +210,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in known:
             near = difflib.get_close_matches(name, known)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}."
+            hint = did_you_mean(near, f"known are {', '.join(known)}.")
             raise InputError(f"The option '{name}' of BESLayer is not known: {hint}")
     shaper = BoundaryShaper(**options)
     check_options(shaper)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from bes.errors import InputError
+from bes.errors import InputError, did_you_mean
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -100,7 +100,7 @@ def _unknown_setting(key: str, paths: list[str], known: list[str]) -> str:
     near = [path for leaf in close for path in known if path.rpartition(".")[2] == leaf]
     section = key.rpartition(".")[0]
     near = [path for path in near if section and path.startswith(section + ".")] or near
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}."
+    hint = did_you_mean(near, f"known are {', '.join(known)}.")
     return f"The setting '{key}' is not known: {hint}"
 
 

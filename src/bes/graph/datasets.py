@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from bes.errors import InputError
+from bes.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from bes.graph.graph import Graph
@@ -148,7 +148,7 @@ def lookup(name: str) -> DatasetInfo:
         return info
     names = {_plain(key): key for key in CATALOG}
     near = [names[key] for key in difflib.get_close_matches(_plain(name), names, n=3)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"use one of {', '.join(CATALOG)}, or a path to an .npz."
+    hint = did_you_mean(near, f"use one of {', '.join(CATALOG)}, or a path to an .npz.")
     raise InputError(f"Unknown data set '{name}': {hint}")
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bes.errors import InputError
+from bes.errors import InputError, did_you_mean
 from bes.graph.sparse import Features, Operators, Sparse
 from bes.models.base import Conv, FilterConv, project
 from bes.models.edges import SLOPE, attend, pair_score
@@ -186,5 +186,5 @@ def pick(known: Mapping[str, T], name: str, what: str) -> T:
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name.lower(), known)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"use one of {', '.join(known)}."
+    hint = did_you_mean(near, f"use one of {', '.join(known)}.")
     raise InputError(f"The {what} '{name}' is not known: {hint}")
