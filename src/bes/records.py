@@ -20,10 +20,13 @@ from bes.errors import InputError
 from bes.files import PART, save_npz, whole_file
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
-from bes.pipeline.results import SeedResult
+from bes.pipeline.results import ArmResult, SeedResult
 
 #: The file of a run's graph.
 GRAPH = "graph.npz"
+
+#: The file of a run's records.
+RECORDS = "records.jsonl"
 
 #: The folder of trained models.
 MODELS = "models"
@@ -56,10 +59,10 @@ class RunDirectory:
         self.identity = {
             "config": config.model_dump(mode="json"),
             "data_hash": data_hash,
-            "bes": version("bes-graph"),
+            "bes": library_version(),
         }
         self._claim()
-        self.records = self._read()
+        self.records = read_lines(self.path / RECORDS)
 
     def _claim(self) -> None:
         """Make the folder ours, or see that it is."""
@@ -77,20 +80,6 @@ class RunDirectory:
                 left.unlink()
             with whole_file(known) as temporary:  # also when it is there: a folder that cannot be written says so now
                 temporary.write_text(json.dumps(self.identity, indent=1), encoding="utf-8")
-
-    def _read(self) -> list[dict[str, Any]]:
-        """The records so far; a line that a kill cut short is cut off."""
-        path = self.path / "records.jsonl"
-        if not path.exists():
-            return []
-        content = path.read_bytes()
-        end = content.rfind(b"\n") + 1
-        if end < len(content):
-            os.truncate(path, end)
-        try:
-            return [json.loads(line) for line in content[:end].splitlines()]
-        except ValueError:
-            raise InputError(f"{path} is damaged: choose another --out, or delete that one.") from None
 
     def missing(self, seeds: list[int], arms: tuple[str, ...]) -> list[int]:
         """The seeds that still lack an arm or a file."""
@@ -138,34 +127,55 @@ class RunDirectory:
                 save_npz(temporary, arm.predictions)
             if (seed, arm.arm) in done:
                 continue
-            record = {
-                "dataset": self.config.dataset,
-                "task": self.config.task,
-                "split": str(result.split["name"]),
-                "seed": seed,
-                "arm": arm.arm,
-                "selection": self.config.selection,
-                "metrics": arm.metrics,
-                "seconds": arm.seconds,
-                "peak_mib": arm.peak_mib,
-                "boundary": arm.boundary,
-                "selected_epoch": arm.selected,
-                "notes": arm.notes,
-                "steps": arm.steps,
-                **arm.more,
-                "config": self.identity["config"],
-                "data_hash": self.data_hash,
-                "run_id": run_id(self.config, self.data_hash, version("bes-graph"), seed, arm.arm),
-                "versions": versions(),
-            }
-            self._append(record)
+            record = record_of(self.config, str(result.split["name"]), seed, arm, self.data_hash)
+            append_lines(self.path / RECORDS, [record])
+            self.records.append(record)
 
-    def _append(self, record: dict[str, Any]) -> None:
-        with (self.path / "records.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        self.records.append(record)
+
+def record_of(config: RunConfig, split: str, seed: int, arm: ArmResult, data_hash: str) -> dict[str, Any]:
+    """The record of one arm of one seed."""
+    return {
+        "dataset": config.dataset,
+        "task": config.task,
+        "split": split,
+        "seed": seed,
+        "arm": arm.arm,
+        "selection": config.selection,
+        "metrics": arm.metrics,
+        "seconds": arm.seconds,
+        "peak_mib": arm.peak_mib,
+        "boundary": arm.boundary,
+        "selected_epoch": arm.selected,
+        "notes": arm.notes,
+        "steps": arm.steps,
+        **arm.more,
+        "config": config.model_dump(mode="json"),
+        "data_hash": data_hash,
+        "run_id": run_id(config, data_hash, library_version(), seed, arm.arm),
+        "versions": versions(),
+    }
+
+
+def append_lines(path: Path, records: list[dict[str, Any]]) -> None:
+    """Add records to the end of a file, a line each, and see them on the disk."""
+    with path.open("ab") as file:
+        file.write("".join(json.dumps(record) + "\n" for record in records).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a file that is ours to write; a line that a kill cut short is cut off."""
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        os.truncate(path, end)
+    try:
+        return [json.loads(line) for line in content[:end].splitlines()]
+    except ValueError:
+        raise InputError(f"{path} is damaged: choose another --out, or delete that one.") from None
 
 
 def _read_json(path: Path) -> Any:
@@ -186,9 +196,13 @@ def writing(path: Path) -> Iterator[None]:
         ) from None
 
 
+def library_version() -> str:
+    return version("bes-graph")
+
+
 def versions() -> dict[str, str | None]:
     """The versions a record depends on, and the commit when the library runs from a checkout."""
-    found: dict[str, str | None] = {"bes": version("bes-graph"), "python": platform.python_version()}
+    found: dict[str, str | None] = {"bes": library_version(), "python": platform.python_version()}
     found |= {name: version(name) for name in ("torch", "numpy", "scipy", "scikit-learn")}
     return {**found, "commit": _commit()}
 

@@ -72,7 +72,7 @@ def run(
     threads = max(1, (os.cpu_count() or 1) // jobs)
     context = get_context("spawn")  # forked torch threads hang
     stop = context.Event()
-    pool = ProcessPoolExecutor(jobs, context, initializer=_start_worker, initargs=(threads, stop))
+    pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, stop))
     futures = [pool.submit(_run_one, config, graph, seed, directory.path, log) for seed in missing]
     try:
         for future in as_completed(futures):
@@ -99,7 +99,7 @@ def _run_one(
         return run_seed(config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)])
 
 
-def _start_worker(threads: int, stop: Event) -> None:
+def start_worker(threads: int, stop: Event) -> None:
     """A worker with its share of the cores, which ends when it is told to or its parent is killed, not by Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and decides
     torch.set_num_threads(threads)

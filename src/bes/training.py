@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: What a score returns: (accuracy or the task's own measure, negative loss). Larger is better; the loss breaks ties.
 Score = tuple[float, float]
 
+#: The part whose score chooses the epoch, by the name of the selection.
+SELECTED_ON: dict[str, Part] = {"validation": "val", "test-peek": "test"}
+
 #: Called after each epoch with the epoch, the model in evaluation mode and the row of history.
 Callback = Callable[[int, nn.Module, dict[str, float]], None]
 

@@ -29,7 +29,7 @@ class Boundary:
         region: Nodes in the slab of any class pair (Eq. 5), `[N]` bool.
         scored: Labelled nodes of the region, as indices.
         scores: Their shift scores (Eq. 4).
-        nodes: The boundary nodes, those whose score exceeds the threshold.
+        nodes: What is shaped: the boundary nodes, those whose score exceeds the threshold, or all labelled ones.
     """
 
     sums: gaussians.ClassSums
@@ -56,7 +56,8 @@ def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Ten
         scores = boundary.graph_shift_scores(scored, labels, edges, z.dtype)
     else:
         scores = boundary.shift_scores(inside, z[known], labels[known], options.n_neighbors)
-    return Boundary(sums, region, scored, scores, scored[scores > options.shift_threshold])
+    nodes = known if options.targets == "all" else scored[scores > options.shift_threshold]
+    return Boundary(sums, region, scored, scores, nodes)
 
 
 #: Below this many numbers in z, waking other threads costs more than they save.

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Neighborhood = Literal["embedding", "graph"]
 Objective = Literal["centers", "pairwise"]
 
+#: What is shaped: the boundary nodes, or every labelled node, which is the ablation without boundary nodes.
+Targets = Literal["boundary", "all"]
+
 #: What tau and alpha are measured in: as printed, or by how far nodes lie from their class centres.
 Unit = Literal["absolute", "spread"]
 
@@ -25,6 +28,7 @@ _CHOICES: dict[str, Any] = {
     "origin": boundary.Origin,
     "covariance": gaussians.Covariance,
     "neighborhood": Neighborhood,
+    "targets": Targets,
     "objective": Objective,
     "hinge": similarity.Hinge,
     "denominator": gravity.Denominator,

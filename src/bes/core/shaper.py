@@ -42,6 +42,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         shrinkage: Of the covariance, in [0, 1], or `oas`.
         neighborhood: Of the shift score: `embedding` or `graph` (then `fit` needs `edge_index`).
         shift_threshold: Region nodes with a larger shift score are boundary nodes.
+        targets: What is shaped: the `boundary` nodes, or `all` labelled nodes (the ablation without boundary nodes).
         objective: `centers` (Eq. 9 and 10) or `pairwise` (Eq. 6 and 7).
         hinge: Of Eq. 9: `region` or `rival`.
         denominator: Of the loss: `with_positive` or `negatives_only`.
@@ -61,7 +62,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
     Attributes:
         classes_: The classes seen in `fit`.
         layers_: The trained attention layers; empty when there was nothing to shape.
-        boundary_: Indices of the boundary nodes, an array a layer looked at.
+        boundary_: Indices of the boundary nodes, or of what `targets` names, an array a layer looked at.
         shift_scores_: S(v) of every node, NaN outside region and labels, an array a layer looked at.
         region_sizes_: Nodes in the region, a number a layer looked at.
         history_: A dict an iteration: layer, iteration, loss and loss_after of the batch, displacement
@@ -89,6 +90,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         shrinkage: float | Literal["oas"] = "oas",
         neighborhood: options.Neighborhood = "embedding",
         shift_threshold: float = 0.5,
+        targets: options.Targets = "boundary",
         objective: options.Objective = "centers",
         hinge: similarity.Hinge = "region",
         denominator: gravity.Denominator = "with_positive",
@@ -118,6 +120,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         self.shrinkage = shrinkage
         self.neighborhood = neighborhood
         self.shift_threshold = shift_threshold
+        self.targets = targets
         self.objective = objective
         self.hinge = hinge
         self.denominator = denominator

@@ -13,13 +13,16 @@ from bes.graph.arrays import Array, to_tensor
 from bes.graph.graph import Graph
 
 
-def check_disjoint(graph: Graph, train: Tensor, held: dict[str, Tensor], name: str, *, repeats: bool) -> None:
+def check_disjoint(
+    graph: Graph, train: Tensor, held: dict[str, Tensor], name: str, *, repeats: bool, leaky: bool = False
+) -> None:
     """Refuse a split whose unordered pairs are in more than one part, or whose message graph holds other edges.
 
     Args:
         graph: The message graph.
         held: The edges `val` and `test`, and negatives under names that end in `_negatives`.
         repeats: A split by time: its edges, and the source's own negatives, are taken as they are.
+        leaky: The message graph holds the held-out edges on purpose.
     """
     where = f"split '{name}' of graph '{graph.name}'"
 
@@ -28,7 +31,7 @@ def check_disjoint(graph: Graph, train: Tensor, held: dict[str, Tensor], name: s
 
     edges = {"train": keys(train), **{part: keys(held[part]) for part in ("val", "test")}}
     others = {part: keys(pairs) for part, pairs in held.items() if part.endswith("_negatives")}
-    if not keys(graph.edge_index).unique().equal(edges["train"].unique()):
+    if not leaky and not keys(graph.edge_index).unique().equal(edges["train"].unique()):
         raise InputError(f"The message graph of {where} does not hold the training edges alone: take the others out.")
     for part, pairs in held.items():
         if (pairs[0] == pairs[1]).any():

@@ -20,8 +20,8 @@ from bes.graph.graph import Graph
 from bes.graph.pairs import PairSplit, at_most, check_fractions
 from bes.metrics import auc, hits
 
-#: Edges that pass messages when test pairs are scored.
-Message = Literal["train", "train+val"]
+#: Edges that pass messages when test pairs are scored; `all` lets the held-out ones pass them always, which is a leak.
+Message = Literal["train", "train+val", "all"]
 
 #: What validation selects by.
 Select = Literal["auc", "hits@50"]
@@ -41,7 +41,8 @@ class LinkSplit(PairSplit):
     Args:
         train: Training edges `[2, E]`.
         message: `train`, or `train+val` to let validation edges pass messages when test pairs are
-            scored (and only then).
+            scored (and only then); `all` for `graph` to hold every edge, the test ones too: a leak, which exists
+            only to say what such a protocol gains, and is a note in the record.
         select: `auc`, or `hits@50` as OGB does for ogbl-collab.
         repeats: Whether held-out edges may repeat earlier ones: for splits by time only, where two
             authors may write together again. How many do is a note in the record.
@@ -56,10 +57,13 @@ class LinkSplit(PairSplit):
 
     def __post_init__(self) -> None:
         held = self.held()
-        check_disjoint(self.graph, held.pop("train"), held, self.name, repeats=self.repeats)
+        leaky = self.message == "all"
+        check_disjoint(self.graph, held.pop("train"), held, self.name, repeats=self.repeats, leaky=leaky)
 
     @property
     def notes(self) -> list[str]:
+        if self.message == "all":
+            return ["Messages pass over the validation and test edges too: a leak, so these figures are not honest."]
         if not self.repeats:
             return []
         known = {part: negatives.contains(self._train_keys, self._keys(part)).sum().item() for part in self._edges}
@@ -75,7 +79,7 @@ class LinkSplit(PairSplit):
 
     @cached_property
     def test_graph(self) -> Graph:
-        if self.message == "train":
+        if self.message != "train+val":
             return self.graph
         return replace(self.graph, edge_index=torch.cat([self.graph.edge_index, self._edges["val"]], dim=1))
 
@@ -201,6 +205,9 @@ def make_link_split(
         split = split_links(graph, percents[0] / 100, percents[1] / 100, seed)
     else:
         raise InputError(f"The link split '{spec}' is not known: use random, random:85/5/10 or official.")
+    if message == "all":
+        every = torch.cat([split.train, *split._edges.values()], dim=1)
+        split = replace(split, graph=replace(split.graph, edge_index=every), message="all")
     return replace(split, message=message, select=select)
 
 

@@ -15,10 +15,10 @@ from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Operators
-from bes.graph.splits import NodeSplit, Part
+from bes.graph.splits import NodeSplit
 from bes.models.base import FilterConv, dropout, place
 from bes.models.convs import ChebConv, Linear, SAGEConv, pick
-from bes.training import Callback, node_objective, train
+from bes.training import SELECTED_ON, Callback, node_objective, train
 
 KINDS: dict[str, type[FilterConv]] = {"cheb": ChebConv, "sage": SAGEConv, "mlp": Linear}
 
@@ -96,7 +96,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         self, graph: Graph, z: Tensor | np.ndarray[Any, Any], split: NodeSplit, callbacks: Sequence[Callback] = ()
     ) -> Decoder:
         """Train on `split.train` with the embeddings `z` `[N, D]`; labels of the graph itself are not read."""
-        part: Part = pick({"validation": "val", "test-peek": "test"}, self.selection, "selection")
+        part = pick(SELECTED_ON, self.selection, "selection")
         norm = pick({"batch": True, "none": False}, self.norm, "norm")
         graph, z = place(graph, z, self.device)
         split = split.to(graph.device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from sklearn.base import BaseEstimator
@@ -16,7 +17,7 @@ from bes.graph.sparse import Features, Operators
 from bes.graph.splits import NodeSplit
 from bes.models.base import dropout
 from bes.models.convs import CONVS, pick
-from bes.training import Callback, TrainLog, node_objective, train
+from bes.training import SELECTED_ON, Callback, TrainLog, node_objective, train
 
 
 class Encoder(nn.Module):
@@ -68,6 +69,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         channels: Width of each encoder's embedding.
         dropout: Share of the hidden units that training drops.
         patience: Epochs without a better score after which training stops; 0 never stops it.
+        selection: What chooses the epoch, see `bes.Decoder`; encoders that are shaped choose on validation always.
         random_state: Seed. An encoder's streams depend on it, the encoder's name and, for repeated
             names, which of them it is, so the other encoders of the ensemble do not change it.
         device: `"auto"` is the first GPU when there is one, else the CPU.
@@ -87,6 +89,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         weight_decay: float = 5e-4,
         dropout: float = 0.5,
         patience: int = 0,
+        selection: Literal["validation", "test-peek"] = "validation",
         random_state: int = 0,
         device: str | torch.device = "auto",
     ) -> None:
@@ -97,6 +100,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         self.weight_decay = weight_decay
         self.dropout = dropout
         self.patience = patience
+        self.selection = selection
         self.random_state = random_state
         self.device = device
 
@@ -135,7 +139,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         encoder = Encoder(
             name, graph.n_features, self.channels, split.n_classes, dropout=self.dropout, generator=init
         ).to(graph.device)
-        loss, score = node_objective(split)
+        loss, score = node_objective(split, pick(SELECTED_ON, self.selection, "selection"))
         log = train(
             encoder,
             lambda: encoder(graph.x, graph.operators, rng),

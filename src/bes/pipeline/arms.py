@@ -26,12 +26,13 @@ Predict = Callable[[str], Tensor]
 
 
 def network_arm(
-    name: str, config: RunConfig, seed: int, task: PairTask, phi: PairEncoders, split: PairSplit
+    name: str, config: RunConfig, seed: int, task: PairTask, split: PairSplit, phi: PairEncoders | None = None
 ) -> ArmResult:
     """An encoder with its own decoder, trained end to end: one of the ensemble's where it has it."""
     names = list(config.encoders.names)
-    own = phi if name in names else make_encoders(config, seed, (name,)).fit(split)
-    index = names.index(name) if own is phi else 0
+    own, index = phi, names.index(name) if name in names else 0
+    if own is None or name not in names:
+        own, index = make_encoders(config, seed, (name,)).fit(split), 0
     seconds = {"encoders": own.seconds_[index], "shaping": 0.0, "decoder": 0.0}
 
     result = score_arm(

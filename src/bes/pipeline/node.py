@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bes import seeding
 from bes.checkpoint import NodeModel, make_decoder, make_encoders
 from bes.config import LinkConfig, RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.splits import make_split
-from bes.models.convs import pick
+from bes.graph.splits import NodeSplit, make_split
+from bes.models.convs import CONVS, pick
 from bes.models.decoders import KINDS
+from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import watching
 from bes.pipeline.results import (
     ArmResult,
@@ -26,6 +30,7 @@ from bes.pipeline.results import (
     prepare,
     shaped_rows,
 )
+from bes.pipeline.trained import Trained
 from bes.progress import Watch
 from bes.tasks.node import NodeTask, check_labels
 
@@ -33,29 +38,45 @@ from bes.tasks.node import NodeTask, check_labels
 def check_nodes(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     """Refuse what `run_nodes` would refuse on the way."""
     pick(KINDS, config.decoder.kind, "decoder")
-    if config.rivals:
-        raise InputError(
-            f"The arm '{config.rivals[0]}' is not known for nodes: leave rivals empty, or use --task link."
-        )
+    for i, name in enumerate(config.rivals):
+        pick(CONVS, name, "arm")
+        if name in config.rivals[:i]:
+            raise InputError(f"The arm '{name}' is named twice among the rivals: name it once.")
     if config.links != LinkConfig():
         raise InputError("The settings under links, such as boundary, mean nothing for nodes: use --task link or edge.")
     for seed in seeds:
         check_labels(graph, make_split(graph, config.split, seed), allow_missing=config.allow_missing_classes)
 
 
-def run_nodes(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch] = ()) -> SeedResult:
-    """Control and shaped, paired on one split."""
-    device = seeding.pick_device(config.device)
-    seconds: dict[str, float] = {}
-    graph = prepare(graph, config).to(device)
-    split = make_split(graph, config.split, seed)
-    check_labels(graph, split, allow_missing=config.allow_missing_classes)
+def run_node_rival(config: RunConfig, graph: Graph, seed: int, arm: str) -> ArmResult:
+    """A network by itself, on the split of `run_nodes`."""
+    graph, split = _prepared(config, graph, seed)
+    return _network_arm(arm, config, seed, NodeTask(split, None), graph.without_labels())
+
+
+#: What `run_nodes` keeps of its encoders: them, and the embeddings.
+Embedded = tuple[EncoderEnsemble, Tensor]
+
+
+def run_nodes(
+    config: RunConfig,
+    graph: Graph,
+    seed: int,
+    watchers: Sequence[Watch] = (),
+    trained: Trained[Embedded] | None = None,
+) -> SeedResult:
+    """Control, shaped and rivals, paired on one split."""
+    graph, split = _prepared(config, graph, seed)
     blind = graph.without_labels()
 
-    with clock(seconds, "encoders"):
+    def encode() -> tuple[Embedded, float]:
+        start = time.perf_counter()
         steps = watching.encoders(watchers, config.encoders.names, config.encoders.epochs)
         phi = make_encoders(config, seed).fit(blind, split, steps)
-        z = phi.transform(blind)
+        return (phi, phi.transform(blind)), time.perf_counter() - start
+
+    (phi, z), spent, reused = (trained or Trained()).get(config, seed, encode)
+    seconds = {"encoders": spent}
     with clock(seconds, "shaping"):
         shaper = make_shaper(config, seed)
         labels = torch.full((graph.n_nodes,), -1, device=z.device)
@@ -67,18 +88,45 @@ def run_nodes(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Wat
     task = NodeTask(split, z)
     arms, decoders = [], {}
     for arm, embedding in (("control", z), ("bes", z_hat)):
-        spent = dict(seconds) if arm == "bes" else {**seconds, "shaping": 0.0}
-        with clock(spent, "decoder"):
+        taken = dict(seconds) if arm == "bes" else {**seconds, "shaping": 0.0}
+        with clock(taken, "decoder"):
             steps = watching.stage(watchers, f"decoder of {arm}", config.decoder.epochs)
             decoder = decoders[arm] = make_decoder(config, seed).fit(blind, embedding, split, steps)
             prob = decoder.predict_proba(blind, embedding)
-            if not torch.isfinite(prob).all():
-                raise InputError(f"The decoder of graph '{graph.name}' diverged in arm '{arm}': lower decoder.lr.")
-        with clock(spent, "evaluate"):
-            metrics = task.evaluate(arm, prob)
-        predictions = {"node": np.arange(graph.n_nodes), "prob": prob.cpu().numpy()}
         selected = {"encoders": [log.best_epoch for log in phi.logs_], "decoder": decoder.log_.best_epoch}
-        arms.append(ArmResult(arm, metrics, predictions, spent, selected=selected, peak_mib=peak_mib()))
+        arms.append(_scored(arm, task, prob, taken, selected, f"The decoder of graph '{graph.name}'", "decoder.lr"))
+        arms[-1].more |= {"encoders_reused": True} if reused else {}
     arms[-1].shaped_by(shaper, notes)
+    arms += [_network_arm(name, config, seed, task, blind) for name in config.rivals]
     model = NodeModel(config, seed, phi, shaper, decoders).to("cpu")
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_, model)
+
+
+def _prepared(config: RunConfig, graph: Graph, seed: int) -> tuple[Graph, NodeSplit]:
+    graph = prepare(graph, config).to(seeding.pick_device(config.device))
+    split = make_split(graph, config.split, seed)
+    check_labels(graph, split, allow_missing=config.allow_missing_classes)
+    return graph, split
+
+
+def _network_arm(name: str, config: RunConfig, seed: int, task: NodeTask, blind: Graph) -> ArmResult:
+    """An encoder with its own head, trained end to end and used as it is."""
+    seconds = {"encoders": 0.0, "shaping": 0.0, "decoder": 0.0}
+    with clock(seconds, "encoders"):
+        own = make_encoders(config, seed, encoders=(name,), selection=config.selection).fit(blind, task.split)
+        with torch.no_grad():
+            prob = own.encoders_[0](blind.x, blind.operators).softmax(1)
+    selected = {"encoders": [own.logs_[0].best_epoch]}
+    return _scored(name, task, prob, seconds, selected, f"The network of graph '{blind.name}'", "encoders.lr")
+
+
+def _scored(
+    arm: str, task: NodeTask, prob: Tensor, seconds: dict[str, float], selected: dict[str, Any], what: str, lower: str
+) -> ArmResult:
+    """Open the test part for probabilities `[N, C]`, once they are sound."""
+    if not torch.isfinite(prob).all():
+        raise InputError(f"{what} diverged in arm '{arm}': lower {lower}.")
+    with clock(seconds, "evaluate"):
+        metrics = task.evaluate(arm, prob)
+    predictions = {"node": np.arange(prob.shape[0]), "prob": prob.cpu().numpy()}
+    return ArmResult(arm, metrics, predictions, seconds, selected=selected, peak_mib=peak_mib())

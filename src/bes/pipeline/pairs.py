@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,11 +20,13 @@ from bes.graph.pairs import PairSplit
 from bes.graph.splits import make_split
 from bes.models.convs import CONVS, pick
 from bes.models.heuristics import HEURISTICS
+from bes.models.pair_encoders import PairEncoders
 from bes.models.pairs import KINDS
 from bes.pipeline import boundaries, watching
 from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, make_encoders, network_arm, score_arm
 from bes.pipeline.boundaries import Shaped
 from bes.pipeline.results import ArmResult, SeedResult, clock, prepare
+from bes.pipeline.trained import Trained
 from bes.progress import Watch
 from bes.tasks.edge import EdgeTask
 from bes.tasks.link import LinkTask
@@ -69,21 +73,73 @@ def _check_rivals(config: RunConfig) -> None:
             raise InputError(f"The arm '{name}' is named twice among the rivals: name it once.")
 
 
-def run_pairs(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch] = ()) -> SeedResult:
+@dataclass(frozen=True)
+class Setting:
+    """What the arms of a seed share.
+
+    Attributes:
+        split: As networks get it: under boundary `classes` with the labels of the training nodes as features.
+        bare: The split without them, for heuristics.
+    """
+
+    split: PairSplit
+    bare: PairSplit
+    labels: Tensor | None
+    mode: str
+
+    @classmethod
+    def of(cls, config: RunConfig, graph: Graph, seed: int) -> Setting:
+        """The graph knows the held-out edges: it does not go further than here."""
+        graph = prepare(graph, config).to(seeding.pick_device(config.device))
+        bare, labels = pair_split(config, graph, seed), node_labels(config, graph, seed)
+        # all networks get what the shaper gets
+        split = bare if labels is None else bare.with_columns(F.one_hot(labels + 1)[:, 1:].to(torch.float32))
+        return cls(split, bare, labels, pick_mode(config, graph))
+
+    def describe(self, result: ArmResult) -> ArmResult:
+        """Add to an arm what a reader of its figures should know."""
+        message = self.split.message if isinstance(self.split, LinkSplit) else "all"
+        labelled = self.labels is not None
+        result.more |= {"boundary_mode": self.mode, "message_graph": message, "labels_as_features": labelled}
+        result.notes = [*self.split.notes, *result.notes]
+        return result
+
+
+def run_pair_rival(config: RunConfig, graph: Graph, seed: int, arm: str) -> ArmResult:
+    """A heuristic or a network by itself, on the split of `run_pairs`."""
+    setting = Setting.of(config, graph, seed)
+    task = _task(setting.split, None)
+    if arm in HEURISTICS:
+        return setting.describe(heuristic_arm(arm, task, setting.bare))
+    return setting.describe(network_arm(arm, config, seed, task, setting.split))
+
+
+#: What `run_pairs` keeps of its encoders: them, and the embeddings for training and for test.
+Embedded = tuple[PairEncoders, Tensor, Tensor]
+
+
+def run_pairs(
+    config: RunConfig,
+    graph: Graph,
+    seed: int,
+    watchers: Sequence[Watch] = (),
+    trained: Trained[Embedded] | None = None,
+) -> SeedResult:
     """Control, shaped and rivals, paired on one split. Structure comes from the split's message graph alone."""
-    graph = prepare(graph, config).to(seeding.pick_device(config.device))
-    split, labels = pair_split(config, graph, seed), node_labels(config, graph, seed)
-    mode, bare = pick_mode(config, graph), split
-    if labels is not None:  # all networks get what the shaper gets
-        split = split.with_columns(F.one_hot(labels + 1)[:, 1:].to(torch.float32))
+    setting = Setting.of(config, graph, seed)
+    split, labels, mode = setting.split, setting.labels, setting.mode
     del graph  # it knows the held-out edges
 
-    spent: dict[str, float] = {}
-    with clock(spent, "encoders"):
+    def encode() -> tuple[Embedded, float]:
+        start = time.perf_counter()
         steps = watching.encoders(watchers, config.encoders.names, config.encoders.epochs)
         phi = make_encoders(config, seed).fit(split, steps)
         z = phi.transform(split.graph)
         z_test = z if split.test_graph is split.graph else phi.transform(split.test_graph)
+        return (phi, z, z_test), time.perf_counter() - start
+
+    (phi, z, z_test), seconds, reused = (trained or Trained()).get(config, seed, encode)
+    spent = {"encoders": seconds}
     plain = Shaped(None, z, z_test, None, [], {})
     finding: dict[str, float] = {}
     with clock(finding, "shaping"):
@@ -126,13 +182,11 @@ def run_pairs(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Wat
         if name in OTHER_MODES:
             others.append(shaped_arm(name, OTHER_MODES[name])[0])
         elif name in HEURISTICS:
-            others.append(heuristic_arm(name, task, bare))
+            others.append(heuristic_arm(name, task, setting.bare))
         else:
-            others.append(network_arm(name, config, seed, task, phi, split))
-    message = split.message if isinstance(split, LinkSplit) else "all"
+            others.append(network_arm(name, config, seed, task, split, phi))
     for result in (control, bes, *others):
-        result.more |= {"boundary_mode": mode, "message_graph": message, "labels_as_features": labels is not None}
-        result.notes = [*split.notes, *result.notes]
+        setting.describe(result).more |= {"encoders_reused": True} if reused else {}
     assert shaped.shaper is not None
     return SeedResult(seed, split.arrays(), [control, bes, *others], shaped.rows, shaped.shaper.history_)
 
@@ -170,7 +224,7 @@ def node_labels(config: RunConfig, graph: Graph, seed: int) -> Tensor | None:
     return make_split(graph, config.links.label_split, seed).mask_labels(graph.y)
 
 
-def _task(split: PairSplit, at_boundary: Tensor) -> PairTask:
+def _task(split: PairSplit, at_boundary: Tensor | None) -> PairTask:
     if isinstance(split, LinkSplit):
         return LinkTask(split, at_boundary)
     assert isinstance(split, EdgeSplit)

@@ -17,10 +17,10 @@ class EdgeTask:
 
     Args:
         split: Which edges are tested.
-        at_boundary: The test edges at the boundary, bool `[E]`, the same for all arms.
+        at_boundary: The test edges at the boundary, bool `[E]`, the same for all arms; None says nothing of them.
     """
 
-    def __init__(self, split: EdgeSplit, at_boundary: Tensor) -> None:
+    def __init__(self, split: EdgeSplit, at_boundary: Tensor | None) -> None:
         self.split = split
         self.at_boundary = at_boundary
         self._guard = Guard()
@@ -31,7 +31,8 @@ class EdgeTask:
         truth = {part: self.split.reveal(part).cpu().numpy() for part in self.split.parts}
         # float64: in float32 the probabilities of sure edges round to one, and their ranks are lost
         prob = {part: pair_prob(logits[part].detach().double()).cpu().numpy() for part in self.split.parts}
-        here = self.at_boundary.cpu().numpy()
         metrics = {part: classification(truth[part], prob[part]) for part in self.split.parts}
-        metrics["test_boundary"] = classification(truth["test"][here], prob["test"][here])
+        if self.at_boundary is not None:
+            here = self.at_boundary.cpu().numpy()
+            metrics["test_boundary"] = classification(truth["test"][here], prob["test"][here])
         return metrics

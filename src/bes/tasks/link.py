@@ -17,10 +17,10 @@ class LinkTask:
 
     Args:
         split: Which pairs are tested.
-        at_boundary: The test pairs at the boundary, bool `[P]`, the same for all arms.
+        at_boundary: The test pairs at the boundary, bool `[P]`, the same for all arms; None says nothing of them.
     """
 
-    def __init__(self, split: LinkSplit, at_boundary: Tensor) -> None:
+    def __init__(self, split: LinkSplit, at_boundary: Tensor | None) -> None:
         self.split = split
         self.at_boundary = at_boundary
         self._guard = Guard()
@@ -40,7 +40,7 @@ class LinkTask:
         sets = {
             "val": sides["val"],
             "test": sides["test"],
-            "test_boundary": self._sides("test", scores["test"], here),
+            **({} if here is None else {"test_boundary": self._sides("test", scores["test"], here)}),
             "test_two_hop": (link, near),
             "test_degree": (link, far),
             "test_hard": (link, torch.cat([near, far])),

@@ -26,17 +26,19 @@ class NodeTask:
     Args:
         split: Who is tested.
         z: The unshaped embeddings `[N, D]`: they decide which test nodes lie at the boundary, so
-            that all arms are scored on the same ones.
+            that all arms are scored on the same ones. Without them nothing is said of the boundary.
     """
 
-    def __init__(self, split: NodeSplit, z: Tensor) -> None:
+    def __init__(self, split: NodeSplit, z: Tensor | None) -> None:
         self.split = split
-        mixed = mixed_neighborhood(z, split.train, split.train_labels, BOUNDARY_NEIGHBORS)
-        self.test_boundary = mixed[split.test].cpu().numpy()
+        self.test_boundary: np.ndarray | None = None
+        if z is not None:
+            mixed = mixed_neighborhood(z, split.train, split.train_labels, BOUNDARY_NEIGHBORS)
+            self.test_boundary = mixed[split.test].cpu().numpy()
         self._guard = Guard()
 
     def evaluate(self, arm: str, prob: Tensor) -> dict[str, Metrics]:
-        """Metrics of class probabilities `[N, C]` by part: val, test, test_boundary.
+        """Metrics of class probabilities `[N, C]` by part: val, test, and test_boundary where it is known.
 
         `test_boundary` are the test nodes whose five nearest training nodes in the unshaped
         embedding do not all have one class: told without looking at the node's own label.

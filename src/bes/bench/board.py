@@ -1,0 +1,129 @@
+"""A live table of a grid for people at a terminal, a line a run for logs."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from bes.bench.units import Outcome, Unit
+from bes.summary import Record
+
+#: Runs that ended last, as many as are shown.
+SHOWN = 5
+
+
+class LiveBoard:
+    """What is done, running and failed, and about how long the rest takes.
+
+    Args:
+        records: Earlier runs: how long they took says how long others will.
+        show: Or nothing at all.
+    """
+
+    def __init__(self, console: Console, records: Iterable[Record] = (), *, show: bool = True) -> None:
+        self.console, self.show = console, show
+        self.counts: Counter[str] = Counter()
+        self._took: dict[tuple[str, ...], list[float]] = {}
+        for record in records:
+            self._learn(_kind_of(record), record.get("took"))
+        self._left: list[Unit] = []
+        self._running: dict[Unit, float] = {}
+        self._ended: deque[Text] = deque(maxlen=SHOWN)
+        self._jobs = 1
+        live = show and console.is_terminal
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if live else None
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def begin(self, todo: Sequence[Unit], done: int, jobs: int) -> None:
+        self._left, self._jobs = list(todo), jobs
+        self.counts.update(recorded=done)
+        if self.show and self._live is None:
+            self.console.print(f"{done} runs recorded, {len(todo)} to do.", markup=False)
+
+    def start(self, unit: Unit) -> None:
+        self._running[unit] = time.monotonic()
+
+    def end(self, outcome: Outcome) -> None:
+        unit = outcome.unit
+        del self._running[unit]
+        self._left.remove(unit)
+        self.counts["failed" if outcome.error else "done"] += 1
+        self._learn(_kind(unit), None if outcome.error else outcome.seconds)
+        said = f"failed: {outcome.error}" if outcome.error else f"{outcome.seconds:.1f} s"
+        line = Text(f"{unit.title}: {said}", style="red" if outcome.error else "")
+        self._ended.append(line)
+        if self.show and self._live is None:
+            total = sum(self.counts.values()) + len(self._left)
+            left = f"{duration(self.seconds_left())} left"
+            self.console.print(f"{total - len(self._left)}/{total}  {line}  ({left})", markup=False, soft_wrap=True)
+
+    def tick(self) -> None:
+        if self._live is not None:
+            self._live.update(self._draw())
+
+    def _learn(self, kind: tuple[str, ...], seconds: float | None) -> None:
+        if seconds is not None:
+            self._took.setdefault(kind, []).append(seconds)
+
+    def seconds_left(self) -> float:
+        """By the mean of runs of the same kind, or of all; those at work count for what is left of them."""
+        every = [seconds for found in self._took.values() for seconds in found]
+        usual = sum(every) / len(every) if every else 0.0
+        now, total = time.monotonic(), 0.0
+        for unit in self._left:
+            found = self._took.get(_kind(unit))
+            expected = sum(found) / len(found) if found else usual
+            total += max(0.0, expected - (now - self._running.get(unit, now)))
+        return total / self._jobs
+
+    def _draw(self) -> RenderableType:
+        table = Table(title="runs")
+        for name in ("recorded before", "done", "running", "failed", "to do", "time left"):
+            table.add_column(name, justify="right")
+        counts, waiting = self.counts, len(self._left) - len(self._running)
+        numbers = (counts["recorded"], counts["done"], len(self._running), counts["failed"], waiting)
+        table.add_row(*map(str, numbers), duration(self.seconds_left()))
+        now = time.monotonic()
+        running = [Text(f"… {unit.title}: {now - since:.0f} s") for unit, since in self._running.items()]
+        return Group(table, *running, *self._ended)
+
+
+def _kind(unit: Unit) -> tuple[str, ...]:
+    return unit.config.dataset, unit.config.task, unit.arms[-1]
+
+
+def _kind_of(record: Record) -> tuple[str, ...]:
+    return record["dataset"], record["task"], record["arm"]
+
+
+def duration(seconds: float) -> str:
+    """Such as `42 s`, `7 min` or `2 h 05 min`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def failures(records: Iterable[Record]) -> list[str]:
+    """A line for each run that failed."""
+    lost = [record for record in records if record["status"] == "failed"]
+    return [escape(f"{r['dataset']}, {r['arm']}, seed {r['seed']}: {r['error']}") for r in lost]

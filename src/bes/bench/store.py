@@ -1,0 +1,119 @@
+"""The store of a benchmark: append-only lines, one record an arm of a run, on the disk as the run ends."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+from bes.bench.units import Unit
+from bes.config import RunConfig, run_id
+from bes.errors import InputError
+from bes.files import whole_file
+from bes.records import RECORDS, append_lines, library_version, read_lines, writing
+from bes.settings import validate
+from bes.summary import Record
+
+
+class Store:
+    """The records of a folder, by run id; a run that was tried again counts by its latest record.
+
+    Args:
+        path: The folder; made if absent.
+        version: The library's version whose runs are looked for.
+    """
+
+    def __init__(self, path: Path, version: str) -> None:
+        self.path = path
+        self.version = version
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            lines = read_lines(self.file)
+        self._latest: dict[str, Record] = {}
+        self._hashes: dict[str, str] = {}
+        for record in lines:
+            self._note(record)
+
+    @property
+    def file(self) -> Path:
+        return self.path / RECORDS
+
+    def _note(self, record: Record) -> None:
+        self._latest[_identity(record)] = record
+        self._hashes[record["dataset"]] = record["data_hash"]
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Append what is new; a finished run is never recorded twice."""
+        new = [record for record in records if not self.done(_identity(record))]
+        if new:
+            with writing(self.path):
+                append_lines(self.file, new)
+        for record in new:
+            self._note(record)
+
+    def done(self, run: str) -> bool:
+        return self._latest.get(run, {}).get("status") == "done"
+
+    def known_hash(self, dataset: str) -> str | None:
+        """The hash of the data that the latest record of a data set was made from."""
+        return self._hashes.get(dataset)
+
+    def of(self, unit: Unit, data_hash: str) -> dict[str, Record]:
+        """The records of a unit's arms, as far as there are any."""
+        ids = unit.run_ids(data_hash, self.version)
+        return {arm: self._latest[run] for arm, run in ids.items() if run in self._latest}
+
+    def records(self) -> list[Record]:
+        return list(self._latest.values())
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else writes into the folder meanwhile."""
+        with (self.path / ".lock").open("w") as file:
+            if not _lock(file):
+                raise InputError(f"Another `bes bench` writes into {self.path}: wait for it, or choose another --out.")
+            yield
+
+
+def _identity(record: Record) -> str:
+    """The run id that this version's configurations give: an option that came later has its default in old records."""
+    try:
+        config = _config(json.dumps(record["config"]))
+    except InputError:  # an option that is gone
+        return str(record["run_id"])
+    version = record.get("versions", {}).get("bes") or library_version()
+    return run_id(config, record["data_hash"], version, record["seed"], record["arm"])
+
+
+@cache
+def _config(text: str) -> RunConfig:
+    return validate(RunConfig, json.loads(text))
+
+
+def _lock(file: IO[str]) -> bool:
+    """Whether the file is ours alone now; it is given back when this process ends, however it does."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def pack(records: Iterable[Record], path: Path) -> None:
+    """Records as a compressed file, the same bytes for the same records in any order."""
+    lines = sorted(json.dumps(record, sort_keys=True) for record in records)
+    with whole_file(path) as temporary:
+        temporary.write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode(), mtime=0))
+
+
+def unpack(path: Path) -> list[dict[str, Any]]:
+    """The records of a file that `pack` wrote."""
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]

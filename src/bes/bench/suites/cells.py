@@ -1,0 +1,72 @@
+"""Cells of the paper's tables: which run fills which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bes.bench import paper
+from bes.bench.model import ACCURACY, PAIRED, Ask, Cell, Metric, Printed, Protocol
+from bes.bench.suites.settings import DATASETS, HONEST, METHODS, Sections, link_config, node_config
+
+#: Splits of the paper, and of what we compare most closely.
+FIVE, TEN = tuple(range(5)), tuple(range(10))
+
+#: What a cell says whose method has no code here.
+NOT_BUILT = "method not built yet"
+
+
+def ask(
+    task: str,
+    dataset: str,
+    arm: str,
+    seeds: Sequence[int],
+    sections: Sections | None = None,
+    *,
+    protocol: Protocol = HONEST,
+    metric: Metric = ACCURACY,
+) -> Ask:
+    """One arm on one data set (by its name in the paper); a rival is trained as the paper's table 3 says."""
+    make = node_config if task == "NC" else link_config
+    if arm not in PAIRED:
+        sections = {"encoders": {"names": (arm,)}, **(sections or {})}
+    return Ask(make(DATASETS[dataset], sections, protocol), arm, metric, tuple(seeds))
+
+
+def method_cells(
+    table: int,
+    task: str,
+    columns: Iterable[tuple[str, str, Metric]],
+    *,
+    protocol: Protocol = HONEST,
+    seeds: Sequence[int] = TEN,
+    rival_seeds: Sequence[int] = TEN,
+    rows: Sequence[str] | None = None,
+    more: Sequence[str] = (),
+) -> tuple[Cell, ...]:
+    """The cells of a table of methods.
+
+    Args:
+        columns: Of each, its name in the table, the data set and the metric.
+        seeds, rival_seeds: The splits of control and bes, and of every other method.
+        rows: Some of the table's rows only.
+        more: Rows that the table does not have.
+    """
+    columns = list(columns)
+    cells = []
+    for row in [*(rows or paper.rows(table)), *more]:
+        for column, dataset, metric in columns:
+            printed = printed_or_none(table, row, column)
+            arm = METHODS.get(row)
+            if arm is None:
+                cells.append(Cell(row, column, None, printed, NOT_BUILT))
+                continue
+            chosen = seeds if arm in PAIRED else rival_seeds
+            cells.append(Cell(row, column, ask(task, dataset, arm, chosen, protocol=protocol, metric=metric), printed))
+    return tuple(cells)
+
+
+def printed_or_none(table: int, row: str, column: str) -> Printed | None:
+    """What the paper prints, where its table has such a row and column."""
+    if row in paper.rows(table) and column in paper.columns(table):
+        return paper.printed(table, row, column)
+    return None
