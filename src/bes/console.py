@@ -192,3 +192,27 @@ def print_installation(found: dict[str, Any]) -> None:
     for name, value in found.items():
         shown.add_row(name, escape(str(missing.get(name) if value is None else value)))
     out.print(shown)
+
+
+def print_suites(suites: list[tuple[str, str]]) -> None:
+    """The suites of `bes bench` by name."""
+    table = Table(title="suites")
+    table.add_column("name")
+    table.add_column("what")
+    for name, title in suites:
+        table.add_row(name, escape(title))
+    out.print(table)
+
+
+def print_written(files: list[Path], notes: list[str]) -> None:
+    _print_notes(notes)
+    out.print(f"Written: {', '.join(str(path) for path in files)}", markup=False, soft_wrap=True)
+
+
+def print_bench(absent: list[str], failed: list[str]) -> None:
+    """What a grid lacks: data sets that are not here, and runs that failed."""
+    _print_notes(absent)
+    for line in failed:
+        out.print(f"Failed: {line}", style="red", markup=False, soft_wrap=True)
+    if failed:
+        out.print("Runs that failed are tried again with --retry-failed.", markup=False)

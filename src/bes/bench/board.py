@@ -10,7 +10,6 @@ from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -121,9 +120,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def failures(records: Iterable[Record]) -> list[str]:
-    """A line for each run that failed."""
-    lost = [record for record in records if record["status"] == "failed"]
-    return [escape(f"{r['dataset']}, {r['arm']}, seed {r['seed']}: {r['error']}") for r in lost]

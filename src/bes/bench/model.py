@@ -94,13 +94,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table under one protocol; rows and columns stand in the order of the cells."""
+    """One table under one protocol; rows and columns stand in the order of the cells.
+
+    Attributes:
+        reference: The row that statistics hold the others against; empty where nothing is compared.
+    """
 
     name: str
     title: str
     protocol: Protocol
     cells: tuple[Cell, ...]
     note: str = ""
+    reference: str = ""
 
     @property
     def rows(self) -> list[str]:

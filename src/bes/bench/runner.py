@@ -115,6 +115,22 @@ class Runner:
             self._keep(outcome)
         self.store.add({"took": outcome.seconds, **record} for record in outcome.records)
 
+    @property
+    def absent_data(self) -> list[str]:
+        """A sentence for each data set that is not here."""
+        return [data.absent for data in self.data.values() if data.absent]
+
+    def failed(self) -> list[str]:
+        """A line for each unit whose latest run failed."""
+        lines = []
+        for unit in self.units:
+            known = self.data[unit.config.dataset].hash
+            for record in self.store.of(unit, known).values() if known else ():
+                if record["status"] == "failed":
+                    lines.append(f"{unit.title}: {record['error']}")
+                    break
+        return lines
+
     def folder(self, unit: Unit) -> Path:
         """Where the run of a picture is kept."""
         return picture_folder(self.store, unit, self._hash(unit))

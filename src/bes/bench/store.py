@@ -25,13 +25,16 @@ class Store:
     Args:
         path: The folder; made if absent.
         version: The library's version whose runs are looked for.
+        anew: Whether earlier records are set aside, under another name, to begin from none.
     """
 
-    def __init__(self, path: Path, version: str) -> None:
+    def __init__(self, path: Path, version: str, *, anew: bool = False) -> None:
         self.path = path
         self.version = version
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)
+            if anew and self.file.exists():
+                self.file.rename(_free_name(self.file))
             lines = read_lines(self.file)
         self._latest: dict[str, Record] = {}
         self._hashes: dict[str, str] = {}
@@ -77,6 +80,14 @@ class Store:
             if not _lock(file):
                 raise InputError(f"Another `bes bench` writes into {self.path}: wait for it, or choose another --out.")
             yield
+
+
+def _free_name(path: Path) -> Path:
+    """`records.1.jsonl`, or the first number after it that is not taken."""
+    number = 1
+    while (free := path.with_suffix(f".{number}{path.suffix}")).exists():
+        number += 1
+    return free
 
 
 def _identity(record: Record) -> str:

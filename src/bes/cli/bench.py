@@ -7,30 +7,87 @@ from typing import Annotated
 
 import typer
 
-from bes.cli.app import Quiet, app
+from bes.cli.app import Json, Quiet, app, words
+
+
+def _suites(incomplete: str) -> list[str]:
+    from bes.bench.suites import SUITES
+
+    return [name for name in [*SUITES, "all"] if name.startswith(incomplete)]
 
 
 @app.command()
 def bench(
-    suite: Annotated[str | None, typer.Argument(help="A suite's name, or `all`. Without it they are listed.")] = None,
-    jobs: Annotated[int, typer.Option(help="Runs at a time, each in its own process.")] = 1,
-    limit_minutes: Annotated[float | None, typer.Option(help="Start no run after so many minutes.")] = None,
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SUITE]...",
+            help="Suites by name, `all`, or a .yaml or .json file with one of your own. Without it they are listed.",
+            autocompletion=_suites,
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Runs at a time, each in its own process with its share of cores.")] = 1,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--no-resume", help="Go on with the store, or set its records aside and begin anew."),
+    ] = True,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try runs again that failed.")] = False,
-    out: Annotated[Path, typer.Option(help="The store, shared by all suites.")] = Path("bench"),
+    limit_minutes: Annotated[
+        float | None, typer.Option(help="Start no run after so many minutes; those at work come to their end.")
+    ] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            help="Where runs are at work: here in processes, or on a ray cluster.",
+            autocompletion=words("processes", "ray"),
+        ),
+    ] = "processes",
+    out: Annotated[Path, typer.Option(help="The store, shared by all suites, and what is written from it.")] = Path(
+        "bench"
+    ),
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run what is not recorded yet of a suite."""
+    """Regenerate the paper's tables and figures: run what is not recorded yet, then write and show them.
+
+    Continues where it was when called again; suites share their runs.
+    """
     from rich.console import Console
 
+    from bes import console
     from bes.bench.board import LiveBoard
+    from bes.bench.crews import pick_crew
+    from bes.bench.output import Filled, write
     from bes.bench.runner import Runner
     from bes.bench.store import Store
-    from bes.bench.suites import SUITES
+    from bes.bench.suites import chosen_suites, listed
+    from bes.bench.terminal import show
     from bes.records import library_version
 
-    console = Console(highlight=False, emoji=False)
-    chosen = [make() for name, make in SUITES.items() if suite in (name, "all")]
-    store = Store(out, library_version())
-    runner = Runner(chosen, store, retry=retry_failed)
-    with LiveBoard(console, store.records(), show=not quiet) as board:
-        runner.run(board, jobs=jobs, minutes=limit_minutes)
+    shown = not (quiet or as_json)
+    if not suites:
+        console.print_json([{"suite": name, "title": title} for name, title in listed()]) if as_json else (
+            console.print_suites(listed())
+        )
+        return
+    chosen, make_crew = chosen_suites(suites), pick_crew(on)
+    store = Store(out, library_version(), anew=not resume)
+    with console.waiting("reading the data sets", show=shown):
+        runner = Runner(chosen, store, retry=retry_failed)
+    try:
+        with LiveBoard(console.out, store.records(), show=shown) as board:
+            runner.run(board, jobs=jobs, minutes=limit_minutes, make_crew=make_crew)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
+        raise typer.Exit(130) from None
+    results = [Filled.of(suite, store, runner.data) for suite in chosen]
+    for filled in results:
+        with console.waiting(f"writing {filled.suite.name}", show=shown):
+            files, notes = write(filled, out / filled.suite.name)
+        if shown:
+            show(filled, console.out)
+            console.print_written(files, notes)
+    if shown:
+        console.print_bench(runner.absent_data, runner.failed())
+    if as_json:
+        console.print_json([filled.as_json() for filled in results])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from bes.bench.model import Suite
 from bes.bench.suites import comparisons, pictures, variants
+from bes.bench.suites.own import read_suite
+from bes.errors import InputError, did_you_mean
 
 SUITES: dict[str, Callable[[], Suite]] = {
     "table1": comparisons.table1,
@@ -25,3 +29,32 @@ SUITES: dict[str, Callable[[], Suite]] = {
     "convergence": pictures.convergence,
     "binary-vs-multiclass": pictures.binary_vs_multiclass,
 }
+
+#: Every suite.
+ALL = "all"
+
+
+def listed() -> list[tuple[str, str]]:
+    """Name and title of each suite."""
+    return [(name, make().title) for name, make in SUITES.items()]
+
+
+def chosen_suites(names: Sequence[str]) -> list[Suite]:
+    """The suites of the names, `all`, or files."""
+    found: dict[str, Suite] = {}
+    for name in names:
+        for suite in _suites(name):
+            found[suite.name] = suite
+    return list(found.values())
+
+
+def _suites(name: str) -> list[Suite]:
+    if name == ALL:
+        return [make() for make in SUITES.values()]
+    if name in SUITES:
+        return [SUITES[name]()]
+    if Path(name).suffix in (".yaml", ".yml", ".json"):
+        return [read_suite(Path(name))]
+    near = difflib.get_close_matches(name, SUITES)
+    hint = did_you_mean(near, f"use {', '.join(SUITES)}, all, or a .yaml file.")
+    raise InputError(f"The suite '{name}' is not known: {hint}")

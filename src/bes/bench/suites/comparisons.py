@@ -33,7 +33,7 @@ def _node_sheets(name: str, table: int, title: str, columns: list[tuple[str, str
         shown = [column for column in columns if protocol.honest or column[0] in paper.columns(table)]
         found = method_cells(table, "NC", shown, protocol=protocol, seeds=seeds, rival_seeds=seeds, more=_extra(table))
         kind = "" if protocol.honest else "-peek"
-        return Sheet(f"{name}{kind}", title, protocol, found, _NODES)
+        return Sheet(f"{name}{kind}", title, protocol, found, _NODES, "BES")
 
     return cells(HONEST, TEN), cells(PEEK, FIVE)
 
@@ -45,7 +45,10 @@ def _extra(table: int) -> list[str]:
 def _link_sheets(name: str, table: int, title: str, columns: list[tuple[str, str, Metric]]) -> tuple[Sheet, Sheet]:
     honest = method_cells(table, "LP", columns, rival_seeds=FIVE, more=[CONTROL])
     leaky = method_cells(table, "LP", columns, protocol=LEAK, seeds=FIVE, rival_seeds=FIVE, rows=LEAKY, more=[CONTROL])
-    return Sheet(name, title, HONEST, honest, _LINKS), Sheet(f"{name}-leak", title, LEAK, leaky, _LINKS)
+    return (
+        Sheet(name, title, HONEST, honest, _LINKS, "BES"),
+        Sheet(f"{name}-leak", title, LEAK, leaky, _LINKS, "BES"),
+    )
 
 
 def table1() -> Suite:
@@ -75,4 +78,4 @@ def challenging_lp() -> Suite:
     title = "Table 12: link prediction on ogbl-collab"
     cells = method_cells(12, "LP", [("ogbl-collab", "ogbl-collab", ACCURACY)], seeds=FIVE, rival_seeds=FIVE)
     note = "The paper calls its figure accuracy and does not say over which pairs; OGB's own measure is Hits@50."
-    return Suite("challenging-lp", title, (Sheet("challenging-lp", title, HONEST, cells, note),))
+    return Suite("challenging-lp", title, (Sheet("challenging-lp", title, HONEST, cells, note, "BES"),))

@@ -98,6 +98,10 @@ def lay_out(filled: FilledSheet) -> Grid:
     )
 
 
+def grid_of(given: FilledSheet | Grid) -> Grid:
+    return given if isinstance(given, Grid) else lay_out(given)
+
+
 def _heads(filled: FilledSheet, *, paper: bool) -> tuple[str, ...]:
     """A protocol that is not honest is named wherever its numbers stand."""
     protocol = filled.sheet.protocol

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from bes.bench.fill import FilledSheet
-from bes.bench.tables.grid import Grid, Text, lay_out
+from bes.bench.tables.grid import Grid, Text, grid_of
 from bes.bench.tables.words import sentence
 
 #: After the end of a row `[` and `*` are read as its options; `<`, `>` and `|` are other signs in the old fonts.
@@ -51,9 +51,9 @@ TABLE = r"""%% needs \usepackage{booktabs,graphicx}
 """
 
 
-def to_latex(filled: FilledSheet) -> str:
+def to_latex(filled: FilledSheet | Grid) -> str:
     """A `table*` in the manner of booktabs, as wide as the page at most."""
-    grid = lay_out(filled)
+    grid = grid_of(filled)
     return TABLE % {
         "caption": _caption(grid),
         "label": re.sub(r"[^A-Za-z0-9/:.-]+", "-", grid.name),

@@ -10,7 +10,7 @@ from importlib import resources
 import jinja2
 
 from bes.bench.fill import FilledSheet
-from bes.bench.tables.grid import lay_out
+from bes.bench.tables.grid import Grid, grid_of
 from bes.errors import InputError
 
 #: An image that carries its own data.
@@ -18,7 +18,7 @@ DATA = re.compile(r"data:image/[a-z0-9.+-]+[;,]")
 
 
 def to_html(
-    sheets: Sequence[FilledSheet], *, title: str, figures: Sequence[tuple[str, str]] = (), intro: str = ""
+    sheets: Sequence[FilledSheet | Grid], *, title: str, figures: Sequence[tuple[str, str]] = (), intro: str = ""
 ) -> str:
     """One page of the sheets and, below them, the figures.
 
@@ -32,7 +32,7 @@ def to_html(
     return environment.from_string(_file("page.html.jinja")).render(
         title=title,
         paragraphs=[text for text in re.split(r"\n\s*\n", intro) if text.strip()],
-        grids=[lay_out(filled) for filled in sheets],
+        grids=[grid_of(filled) for filled in sheets],
         figures=[(name, _embedded(name, picture)) for name, picture in figures],
         style=_file("page.css"),
     )
