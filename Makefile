@@ -6,7 +6,7 @@ STAMP := .venv/.current
 # Threads that wait by spinning bring a shared machine to a halt.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: setup demo test lint clean docs first-look links picture screenshots
+.PHONY: setup demo test lint clean docs first-look links results check-results picture screenshots
 
 setup: $(STAMP)
 
@@ -36,6 +36,14 @@ first-look: setup
 # Links on four graphs, the same way.
 links: setup
 	$(BIN)/python scripts/links.py
+
+# Every suite of the paper: runs what is not recorded yet (needs BES_DATA; hours), then writes docs/results.
+results: setup
+	$(BIN)/python scripts/results.py
+
+# Every page of results is made again from the committed records and compared.
+check-results: setup
+	$(BIN)/python scripts/results.py --check
 
 picture: demo
 	$(BIN)/python scripts/picture.py

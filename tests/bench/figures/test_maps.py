@@ -1,5 +1,6 @@
 """Maps by t-SNE: one map for all stages, the same each time, with rings and crosses where they belong."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import torch
 from bes.bench.figures import maps
 from bes.bench.figures.stages import Stages
 from bes.errors import InputError
+from bes.graph.graph import Graph
+from bes.runs import run as run_all
 from bes.stored import StoredRun
 
 FEW = 40
@@ -96,3 +99,21 @@ def test_crosses_are_the_test_nodes_that_are_wrong(stored: StoredRun) -> None:
         wrong = stored.predictions(0, arm)["prob"].argmax(1)[test] != y[test]
         assert len(drawn(ax, "crosses")) == wrong.sum()
         assert ax.get_xlabel() == f"{wrong.sum()} of {len(test)} test nodes wrong"
+
+
+def test_a_run_that_was_not_shaped_has_one_panel(unshaped: StoredRun, stored: StoredRun) -> None:
+    figure = maps.shaping_process([("Small", stored), ("Apart", unshaped)], 0, iterations=FEW)
+    assert [ax.axison for ax in figure.axes] == [True] * 4 + [False] * 2
+    assert len(drawn(figure.axes[3], "rings")) == 0
+
+
+@pytest.mark.parametrize("mode", ["classes", "clusters", "pairs"])
+def test_pairs_are_drawn_by_what_the_shaper_was_told(tmp_path: Path, small_graph: Graph, quick: Any, mode: str) -> None:
+    links = {"boundary": mode, "n_clusters": 3, "shaping_pairs": 60}
+    run = StoredRun(run_all(quick(task="link", links=links), small_graph, [0], tmp_path / "run").path)
+    rows = run.rows(0)
+    figure = maps.shaping_process([("Links", run)], 0, iterations=FEW)
+    assert len(drawn(figure.axes[0], "points")) == len(rows["before"])
+    assert len(drawn(figure.axes[0], "rings")) == rows["boundaries"][0].sum()
+    with pytest.raises(InputError, match="predicts pairs"):
+        maps.final_embeddings([("Links", run)], 0, iterations=FEW)

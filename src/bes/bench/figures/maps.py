@@ -32,7 +32,8 @@ def shared_map(before: Array, *later: Array, seed: int = 0, iterations: int = IT
     """Positions `[N, 2]` of each stage in one map: t-SNE of `before`, in which the later rows are placed.
 
     The later stages do not change the map: each of their rows settles among the rows of `before` that it is now
-    nearest to, so that what moved in the picture has changed its neighbours.
+    nearest to, so that what moved in the picture has changed its neighbours. Rows that share those neighbours lie on
+    top of one another: a stage that looks thinner has not lost rows.
 
     Args:
         before: The embedding `[N, D]` that makes the map.
@@ -126,7 +127,7 @@ def final_embeddings(runs: Sequence[tuple[str, StoredRun]], seed: int, *, iterat
             )
             ax.set_xlabel(f"{wrong.sum()} of {tested} test nodes wrong", fontsize=SMALL, labelpad=2)
         row[0].set_ylabel(name, fontsize=TEXT)
-        cross = drawing.key("wrong, test", marker="x", edgecolors=drawing.INK, linewidths=0.7)
+        cross = drawing.key("wrong test node", marker="x", edgecolors=drawing.INK, linewidths=0.7)
         drawing.beside(row[-1], [*_keys(run, y[drawn]), cross])
     for ax, title in zip(axes[0], ("without shaping", "with shaping"), strict=True):
         ax.set_title(title, fontsize=TEXT, pad=3)

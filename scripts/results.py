@@ -1,0 +1,170 @@
+"""Write docs/results/ from recorded runs of every suite, running first what is not recorded yet.
+
+python scripts/results.py              run what is missing (needs BES_DATA), keep the records, write pages and figures
+python scripts/results.py --write      write the pages from the committed records alone
+python scripts/results.py --check      see that every page is what the committed records make of it
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import first_look
+import links
+from recorded import ROOT, between, versions, write
+from results_text import README_TEXT, SUITE_TEXT, overview
+
+from bes.bench.board import LiveBoard
+from bes.bench.data import Data
+from bes.bench.output import Filled, figure_files, markdown
+from bes.bench.runner import Runner
+from bes.bench.store import Store, pack, unpack
+from bes.bench.suites import SUITES
+from bes.bench.units import units_of
+from bes.console import out as console
+from bes.graph.datasets import known
+from bes.records import library_version
+from bes.summary import Record
+
+RECORDS = ROOT / "results" / "bench.jsonl.gz"
+PAGES = ROOT / "docs" / "results"
+FIGURES = PAGES / "figures"
+README = ROOT / "README.md"
+
+
+def measure(folder: Path, jobs: int) -> None:
+    """Run every suite, from the committed records on; keep the records and draw the figures."""
+    suites = [make() for make in SUITES.values()]
+    store = Store(folder, library_version())
+    if RECORDS.exists():
+        store.add(record for record in unpack(RECORDS) if record["versions"]["bes"] == library_version())
+    runner = Runner(suites, store)
+    with LiveBoard(console, store.records()) as board:
+        runner.run(board, jobs=jobs)
+    pack(_asked(runner), RECORDS)
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for suite in suites:
+        files, notes = figure_files(Filled.of(suite, store, runner.data), FIGURES)
+        for path in files:
+            if path.suffix == ".svg" and path.stat().st_size > 300_000:
+                path.unlink()  # thousands of points: the PNG is enough in a repository
+        print(suite.name, *notes, *(path.name for path in files), flush=True)
+
+
+def _asked(runner: Runner) -> list[Record]:
+    """The records that the suites ask for; those of data that are not here now were made elsewhere, and stay."""
+    found = []
+    for unit in runner.units:
+        data = runner.data[unit.config.dataset]
+        known_as = data.hash or runner.store.known_hash(data.name)
+        found += runner.store.of(unit, known_as).values() if known_as else []
+    return list({record["run_id"]: record for record in found}.values())
+
+
+def documents() -> dict[Path, str]:
+    """The pages as the committed records, and nothing else, make them."""
+    records = unpack(RECORDS)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder), max(str(record["versions"]["bes"]) for record in records))
+        store.add(records)
+        suites = [make() for make in SUITES.values()]
+        data = {unit.config.dataset: Data(unit.config.dataset, None) for unit in units_of(suites)}
+        filled = {suite.name: Filled.of(suite, store, data) for suite in suites}
+        absent = sorted(name for name in data if store.known_hash(name) is None)
+    by_id = {record["run_id"]: record for record in records}
+    pages = {PAGES / f"{name}.md": _page(one, by_id, absent) for name, one in filled.items()}
+    sheets = {sheet.sheet.name: sheet for one in filled.values() for sheet in one.sheets}
+    short, whole = overview(sheets, absent)
+    titles = "\n".join(f"- [{one.suite.title}]({name}.md)" for name, one in filled.items())
+    pages[PAGES / "README.md"] = README_TEXT.format(stamp=_stamp(records), overview=whole, suites=titles)
+    return {**pages, README: between(README, "bench", short)}
+
+
+def _page(filled: Filled, by_id: dict[str, Record], absent: list[str]) -> str:
+    used = [by_id[run] for sheet in filled.sheets for cell in sheet.cells for run in cell.runs.values()]
+    drawn = _figures(filled)
+    asked = {unit.config.dataset for unit in units_of([filled.suite])}
+    return (
+        SUITE_TEXT.format(
+            title=filled.suite.title,
+            name=filled.suite.name,
+            stamp=_stamp(used or list(by_id.values())),
+            figures="\n".join(f"![{name}](figures/{name}.png)\n" for name in drawn),
+            tables=markdown(filled),
+            absent=_absent(sorted(asked & set(absent))),
+        ).rstrip()
+        + "\n"
+    )
+
+
+def _figures(filled: Filled) -> list[str]:
+    """The figures of a suite that were drawn when its runs were made."""
+    begins = [filled.suite.figure] if filled.suite.figure else [f"{sheet.sheet.name}-ranks" for sheet in filled.sheets]
+    names = sorted(path.stem for path in FIGURES.glob("*.png"))
+    return [name for name in names if any(re.fullmatch(rf"{begin}(-[a-z]+)?", name) for begin in begins)]
+
+
+def _absent(names: list[str]) -> str:
+    if not names:
+        return ""
+    titles = [info.title if (info := known(name)) else name for name in names]
+    commands = "\n".join(
+        f"- {title}: `bes data add {name} --from DIR`" for title, name in zip(titles, names, strict=True)
+    )
+    return f"## Data sets that were not here\n\nTheir cells are empty. With the published files in DIR:\n\n{commands}\n"
+
+
+def _stamp(records: list[Record]) -> str:
+    days = sorted({record["date"] for record in records})
+    machines = sorted({record["machine"] for record in records})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return f"{when}; {' and '.join(machines)}; {versions(records)}"
+
+
+def check() -> None:
+    """Exit with a complaint if a page differs from what the records say."""
+    pages = {**documents(), **first_look.documents(), **links.documents()}
+    pages[README] = _joined_readme()
+    wrong = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
+    for path in wrong:
+        print(f"{path.relative_to(ROOT)} is not what the committed records say.")
+    lost = [f"{path.name}: {name}" for path in pages for name in _linked(path) if not (path.parent / name).exists()]
+    for name in lost:
+        print(f"A figure is missing: {name}")
+    if wrong or lost:
+        sys.exit(1)
+    numbers = sum(len(re.findall(r"\d+\.\d+", path.read_text())) for path in pages)
+    print(f"{numbers} numbers in {len(pages)} documents are what the committed records say.")
+
+
+def _joined_readme() -> str:
+    """README.md has a part of each: as it is, if every part is as its records say."""
+    for module in (sys.modules[__name__], first_look, links):
+        text = module.documents().get(README)
+        if text is not None and text != README.read_text():
+            return text
+    return README.read_text()
+
+
+def _linked(path: Path) -> list[str]:
+    return re.findall(r"!\[[^]]*\]\((figures/[^)]+)\)", path.read_text()) if path.exists() else []
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="only write the pages, from the committed records")
+    parser.add_argument("--check", action="store_true", help="only see that the pages are what the records say")
+    parser.add_argument("--store", type=Path, default=ROOT / "runs" / "bench", help="where runs are recorded")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    if given.check:
+        check()
+    else:
+        if not given.write:
+            measure(given.store, given.jobs)
+        write(documents())
