@@ -50,3 +50,46 @@ def test_the_commands_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"`?make ([\w-]+)", (ROOT / "README.md").read_text()):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_every_page_of_results_is_what_the_committed_records_say(monkeypatch, capsys):
+    script("results", monkeypatch).check()
+    assert re.search(r"\d{3,} numbers in \d\d documents are what the committed records say", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("what", ["page", "record"])
+def test_a_changed_number_is_found(what, monkeypatch, capsys, tmp_path):
+    results = script("results", monkeypatch)
+    page = ROOT / "docs" / "results" / "table1.md"
+    if what == "page":
+        text = page.read_text()
+        number = re.search(r"\| (\d\d\.\d\d) ±", text).group(1)
+        wrong = f"{float(number) + 0.01:.2f}"
+        before = results.documents()
+        monkeypatch.setattr(results, "documents", lambda: {**before, page: text.replace(number, wrong, 1)})
+    else:
+        records = results.unpack(results.RECORDS)
+        chosen = next(r for r in records if r["dataset"] == "cora" and r["task"] == "node" and r["arm"] == "bes")
+        chosen["metrics"]["test"]["acc"] += 0.01
+        results.pack(records, tmp_path / "changed.jsonl.gz")
+        monkeypatch.setattr(results, "RECORDS", tmp_path / "changed.jsonl.gz")
+    with pytest.raises(SystemExit):
+        results.check()
+    assert "table1.md is not what the committed records say" in capsys.readouterr().out
+
+
+def test_the_suite_of_the_guide_can_be_read(tmp_path):
+    from bes.bench.suites.own import read_suite
+
+    (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "bench.md").read_text(), re.DOTALL)
+    (tmp_path / "mine.yaml").write_text(text)
+    suite = read_suite(tmp_path / "mine.yaml")
+    assert suite.sheets[0].rows == ["GCN", "no shaping", "one layer", "two layers"]
+    assert suite.sheets[0].reference == "no shaping"
+
+
+def test_the_guide_names_every_suite():
+    from bes.bench.suites import SUITES
+
+    text = (ROOT / "docs" / "bench.md").read_text()
+    assert [name for name in SUITES if f"`{name}`" not in text] == []

@@ -60,7 +60,7 @@ def run(
         ),
     ] = None,
     rivals: Annotated[
-        str | None, typer.Option(help="Arms beside control and bes, for links such as cn,aa,gcn,bes-pairs, or none.")
+        str | None, typer.Option(help="Arms beside control and bes: gcn,sage,...; for links also cn,aa,bes-pairs; or none.")
     ] = None,
     nodes: Annotated[Path | None, typer.Option(help="Nodes as .csv or .tsv with a header; with --edges.")] = None,
     edges: Annotated[
