@@ -164,13 +164,17 @@ def append_lines(path: Path, records: list[dict[str, Any]]) -> None:
         os.fsync(file.fileno())
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a file that is ours to write; a line that a kill cut short is cut off."""
+def read_lines(path: Path, *, mend: bool = True) -> list[dict[str, Any]]:
+    """The whole lines of a file; what comes after them was cut short by a kill, or is being written.
+
+    Args:
+        mend: Cut it off: only where nobody else writes into the file.
+    """
     if not path.exists():
         return []
     content = path.read_bytes()
     end = content.rfind(b"\n") + 1
-    if end < len(content):
+    if mend and end < len(content):
         os.truncate(path, end)
     try:
         return [json.loads(line) for line in content[:end].splitlines()]

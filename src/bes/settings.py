@@ -24,8 +24,9 @@ def read_file(path: Path) -> dict[str, Any]:
     if path.suffix == ".json":
         try:
             content = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"The configuration {path} is not valid JSON (line {error.lineno}): mend it.") from None
+        except (ValueError, RecursionError) as error:
+            where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+            raise InputError(f"The configuration {path} is not valid JSON{where}: mend it.") from None
     else:
         try:
             import yaml
@@ -33,7 +34,7 @@ def read_file(path: Path) -> dict[str, Any]:
             raise InputError(f"Reading {path} needs PyYAML: pip install pyyaml, or write it as .json.") from None
         try:
             content = yaml.safe_load(text) or {}
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, AttributeError, IndexError, RecursionError):  # PyYAML lets them through
             raise InputError(f"The configuration {path} is not valid YAML: mend it.") from None
     if not isinstance(content, dict):
         raise InputError(f"The configuration {path} must hold keys and values, not a {type(content).__name__}.")
@@ -94,14 +95,14 @@ def _paths(model: type[BaseModel], prefix: str = "") -> list[str]:
 
 def _unknown_setting(key: str, paths: list[str], known: list[str]) -> str:
     if paths:
-        return f"The setting '{key}' could be {' or '.join(paths)}: write one of them in full."
+        return f"The setting {key!r} could be {' or '.join(paths)}: write one of them in full."
     leaves = list(dict.fromkeys(path.rpartition(".")[2] for path in known))
     close = difflib.get_close_matches(key.rpartition(".")[2], leaves, n=3)
     near = [path for leaf in close for path in known if path.rpartition(".")[2] == leaf]
     section = key.rpartition(".")[0]
     near = [path for path in near if section and path.startswith(section + ".")] or near
     hint = did_you_mean(near, f"known are {', '.join(known)}.")
-    return f"The setting '{key}' is not known: {hint}"
+    return f"The setting {key!r} is not known: {hint}"
 
 
 def merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:

@@ -210,6 +210,48 @@ def test_validation_edges_pass_messages_to_the_test_where_asked(graph, split):
     assert wide.test_graph.n_features == graph.n_features + 1
 
 
+def test_the_leak_lets_every_edge_pass_messages_and_says_so(graph, split):
+    leaky = make_link_split(graph, message="all")
+    assert same(leaky, split), "the same parts"
+    for part in PARTS:
+        assert torch.equal(leaky.pairs(part), split.pairs(part))
+    for held in (leaky.graph, leaky.test_graph, leaky.graph_of("val"), leaky.graph_of("test")):
+        assert torch.equal(held.edge_index, graph.edge_index)
+        assert held.operators.degree.sum() == 2 * 400
+        assert (held.y == -1).all(), "edges leak, labels do not"
+        assert held.masks == held.pairs == {}
+    assert leaky.test_graph is leaky.graph
+    pairs, link = leaky.training_pairs(10**6, rng())
+    assert once(pairs[:, link == 1]) == once(split.train), "what is learned from is the same"
+    (note,) = leaky.notes
+    assert "a leak" in note
+    assert "test edges" in note
+    assert split.notes == make_link_split(graph, message="train+val").notes == []
+    wide = leaky.with_columns(torch.ones(100, 1))
+    assert torch.equal(wide.graph.edge_index, graph.edge_index)
+    assert (wide.message, wide.notes) == ("all", [note])
+
+
+def test_the_leak_of_an_official_split_holds_its_edges_too(dated):
+    leaky = make_link_split(dated, "official", message="all", repeats=True)
+    every = torch.cat([dated.edge_index, dated.pairs["val_edges"], dated.pairs["test_edges"]], dim=1)
+    assert unordered(leaky.graph.edge_index) == unordered(every)
+    assert "a leak" in leaky.notes[0]
+
+
+def test_only_the_leak_may_know_the_held_out_edges(graph, split, refuses):
+    """And nothing else is forgiven it."""
+    leaky = make_link_split(graph, message="all")
+    for message in ("train", "train+val"):
+        with refuses("message graph", "training edges alone"):
+            replace(leaky, message=message)
+    edge = split._edges["test"][:, :1]
+    with refuses("'train' and 'test'", "share a pair"):
+        replace(leaky, train=torch.cat([leaky.train, edge], dim=1))
+    with refuses("'test' and 'val_negatives'", "share a pair"):
+        fake(leaky, "val_negatives", edge.flip(0))
+
+
 # What the split refuses to be
 
 

@@ -50,7 +50,7 @@ def _diagrams(filled: Sequence[FilledSheet]) -> Drawn:
 
 
 def _sensitivity(filled: Sequence[FilledSheet]) -> Figure:
-    here = [_with_values(sheet) for sheet in filled]
+    here = [found for sheet in filled if (found := _with_values(sheet)).cells]
     defaults = {f"sensitivity-{name}": f"{default:g}" for name, (_, _, default) in SENSITIVITY.items()}
     return figures.sensitivity(here, defaults)
 

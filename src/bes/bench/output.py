@@ -46,12 +46,17 @@ class Filled:
         sheets = [fill(sheet, store, data) for sheet in suite.sheets]
         found = cls(suite, sheets, {one.sheet.name: compare(one) for one in sheets})
         for picture in suite.pictures:
-            here = data[picture.config.dataset]
-            place = picture_folder(store, of_picture(picture), here.hash) if here.hash else None
-            if place is not None and (place / "curves.json").exists():
+            known = data[picture.config.dataset].hash
+            if known is None:
+                found.missing[picture.name] = "data set absent"
+                continue
+            unit = of_picture(picture)
+            place = picture_folder(store, unit, known)
+            if (place / "curves.json").exists():
                 found.kept[picture.name] = place
             else:
-                found.missing[picture.name] = "not run yet" if place is not None else "data set absent"
+                failed = store.of(unit, known).get("bes", {}).get("error")
+                found.missing[picture.name] = f"failed: {failed}" if failed else "not run yet"
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -82,7 +87,7 @@ def _cell(cell: FilledCell) -> dict[str, Any]:
         "splits": summary.n,
         "difference": cell.difference,
         "problem": cell.problem,
-        "run_ids": cell.runs,
+        "run_ids": {str(seed): run for seed, run in cell.runs.items()},
     }
 
 

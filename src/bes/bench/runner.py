@@ -39,22 +39,31 @@ class Runner:
         suites: What is asked for.
         store: Where it is recorded; the folder also keeps the runs of pictures.
         retry: Whether runs that failed are tried again.
+
+    Attributes:
+        units: Everything that is asked for.
+        todo: What of it is to be run, by the records as they were read last.
+        absent: What of it cannot be run, for want of data.
     """
 
     def __init__(self, suites: Iterable[Suite], store: Store, *, retry: bool = False) -> None:
         self.units = units_of(suites)
         self.store = store
+        self.retry = retry
         self.data = {name: look_up(name) for name in dict.fromkeys(unit.config.dataset for unit in self.units)}
-        self.todo = [unit for unit in self.units if self._wanted(unit, retry)]
+        self.todo = self._missing()
         self.absent = [unit for unit in self.units if self.data[unit.config.dataset].hash is None]
 
-    def _wanted(self, unit: Unit, retry: bool) -> bool:
+    def _missing(self) -> list[Unit]:
+        return [unit for unit in self.units if self._wanted(unit)]
+
+    def _wanted(self, unit: Unit) -> bool:
         known = self.data[unit.config.dataset].hash
         if known is None:
             return False
         found = self.store.of(unit, known)
         if any(record["status"] == "failed" for record in found.values()):
-            return retry
+            return self.retry
         return len(found) < len(unit.arms) or bool(unit.picture and not self._kept(unit, known))
 
     def run(
@@ -64,18 +73,24 @@ class Runner:
         jobs: int = 1,
         minutes: float | None = None,
         make_crew: MakeCrew = Processes,
+        anew: bool = False,
     ) -> None:
-        """Run what is missing; no unit starts after so many minutes, and those at work then come to their end."""
+        """Run what is missing; no unit starts after so many minutes, and those at work then come to their end.
+
+        Args:
+            anew: Set earlier records aside first.
+        """
         if jobs < 1:
             raise InputError(f"--jobs {jobs} leaves nobody to work: use 1 or more.")
-        if minutes is not None and minutes <= 0:
+        if minutes is not None and not minutes > 0:
             raise InputError(f"--limit-minutes {minutes:g} leaves no time: use a number above 0.")
         end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
-        jobs = min(jobs, max(1, len(self.todo)))
-        board.begin(self.todo, len(self.units) - len(self.todo) - len(self.absent), jobs)
-        if not self.todo:
-            return
-        with self.store.alone():
+        with self.store.alone(anew=anew):
+            self.todo = self._missing()
+            jobs = min(jobs, max(1, len(self.todo)))
+            board.begin(self.todo, len(self.units) - len(self.todo) - len(self.absent), jobs)
+            if not self.todo:
+                return
             crew = make_crew(jobs)
             try:
                 self._drive(crew, board, end)

@@ -25,20 +25,21 @@ class Store:
     Args:
         path: The folder; made if absent.
         version: The library's version whose runs are looked for.
-        anew: Whether earlier records are set aside, under another name, to begin from none.
     """
 
-    def __init__(self, path: Path, version: str, *, anew: bool = False) -> None:
+    def __init__(self, path: Path, version: str) -> None:
         self.path = path
         self.version = version
-        with writing(path):
-            path.mkdir(parents=True, exist_ok=True)
-            if anew and self.file.exists():
-                self.file.rename(_free_name(self.file))
-            lines = read_lines(self.file)
         self._latest: dict[str, Record] = {}
         self._hashes: dict[str, str] = {}
-        for record in lines:
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            self._read(mend=False)
+
+    def _read(self, *, mend: bool) -> None:
+        self._latest.clear()
+        self._hashes.clear()
+        for record in read_lines(self.file, mend=mend):
             self._note(record)
 
     @property
@@ -74,11 +75,21 @@ class Store:
         return list(self._latest.values())
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Nobody else writes into the folder meanwhile."""
-        with (self.path / ".lock").open("w") as file:
+    def alone(self, *, anew: bool = False) -> Iterator[None]:
+        """Nobody else writes into the folder meanwhile; the records are read again, and mended, first.
+
+        Args:
+            anew: Set the records aside, under another name, and begin from none.
+        """
+        with writing(self.path):
+            file = (self.path / ".lock").open("w")
+        with file:
             if not _lock(file):
                 raise InputError(f"Another `bes bench` writes into {self.path}: wait for it, or choose another --out.")
+            with writing(self.path):
+                if anew and self.file.exists():
+                    self.file.rename(_free_name(self.file))
+                self._read(mend=True)
             yield
 
 

@@ -71,12 +71,12 @@ def bench(
         )
         return
     chosen, make_crew = chosen_suites(suites), pick_crew(on)
-    store = Store(out, library_version(), anew=not resume)
+    store = Store(out, library_version())
     with console.waiting("reading the data sets", show=shown):
         runner = Runner(chosen, store, retry=retry_failed)
     try:
         with LiveBoard(console.out, store.records(), show=shown) as board:
-            runner.run(board, jobs=jobs, minutes=limit_minutes, make_crew=make_crew)
+            runner.run(board, jobs=jobs, minutes=limit_minutes, make_crew=make_crew, anew=not resume)
     except KeyboardInterrupt:
         Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
         raise typer.Exit(130) from None

@@ -60,7 +60,8 @@ def run(
         ),
     ] = None,
     rivals: Annotated[
-        str | None, typer.Option(help="Arms beside control and bes: gcn,sage,...; for links also cn,aa,bes-pairs; or none.")
+        str | None,
+        typer.Option(help="Arms beside control and bes: gcn,sage,...; for links also cn,aa,bes-pairs; or none."),
     ] = None,
     nodes: Annotated[Path | None, typer.Option(help="Nodes as .csv or .tsv with a header; with --edges.")] = None,
     edges: Annotated[

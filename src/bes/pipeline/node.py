@@ -13,11 +13,12 @@ from torch import Tensor
 from bes import seeding
 from bes.checkpoint import NodeModel, make_decoder, make_encoders
 from bes.config import LinkConfig, RunConfig
+from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.convs import CONVS, pick
-from bes.models.decoders import KINDS
+from bes.models.decoders import KINDS, Decoder
 from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import watching
 from bes.pipeline.results import (
@@ -30,7 +31,7 @@ from bes.pipeline.results import (
     prepare,
     shaped_rows,
 )
-from bes.pipeline.trained import Trained
+from bes.pipeline.trained import Trained, control_key, shaping_key
 from bes.progress import Watch
 from bes.tasks.node import NodeTask, check_labels
 
@@ -75,30 +76,39 @@ def run_nodes(
         phi = make_encoders(config, seed).fit(blind, split, steps)
         return (phi, phi.transform(blind)), time.perf_counter() - start
 
-    (phi, z), spent, reused = (trained or Trained()).get(config, seed, encode)
+    trained = trained or Trained(keep=False)
+    (phi, z), spent, reused = trained.get(config, seed, encode)
     seconds = {"encoders": spent}
-    with clock(seconds, "shaping"):
+
+    def shape() -> tuple[BoundaryShaper, list[str], Tensor, dict[str, np.ndarray], float]:
+        start = time.perf_counter()
         shaper = make_shaper(config, seed)
         labels = torch.full((graph.n_nodes,), -1, device=z.device)
         labels[split.train] = split.train_labels
         steps = watching.stage(watchers, "shaping of bes", config.shaper.n_layers * config.shaper.n_iter)
         notes = fit_quietly(shaper, z, labels, graph.edge_index, steps)
-        z_hat, rows = shaped_rows(shaper, z, graph.edge_index)
+        return shaper, notes, *shaped_rows(shaper, z, graph.edge_index), time.perf_counter() - start
+
+    shaper, notes, z_hat, rows, seconds["shaping"] = trained.made(shaping_key(config), shape)
 
     task = NodeTask(split, z)
-    arms, decoders = [], {}
-    for arm, embedding in (("control", z), ("bes", z_hat)):
-        taken = dict(seconds) if arm == "bes" else {**seconds, "shaping": 0.0}
+
+    def decode(arm: str, embedding: Tensor, taken: dict[str, float]) -> tuple[ArmResult, Decoder]:
         with clock(taken, "decoder"):
             steps = watching.stage(watchers, f"decoder of {arm}", config.decoder.epochs)
-            decoder = decoders[arm] = make_decoder(config, seed).fit(blind, embedding, split, steps)
+            decoder = make_decoder(config, seed).fit(blind, embedding, split, steps)
             prob = decoder.predict_proba(blind, embedding)
         selected = {"encoders": [log.best_epoch for log in phi.logs_], "decoder": decoder.log_.best_epoch}
-        arms.append(_scored(arm, task, prob, taken, selected, f"The decoder of graph '{graph.name}'", "decoder.lr"))
-        arms[-1].more |= {"encoders_reused": True} if reused else {}
-    arms[-1].shaped_by(shaper, notes)
-    arms += [_network_arm(name, config, seed, task, blind) for name in config.rivals]
-    model = NodeModel(config, seed, phi, shaper, decoders).to("cpu")
+        diverged = f"The decoder of graph '{graph.name}'"
+        return _scored(arm, task, prob, taken, selected, diverged, "decoder.lr"), decoder
+
+    plain, plain_decoder = trained.made(control_key(config), lambda: decode("control", z, {**seconds, "shaping": 0.0}))
+    shaped, shaped_decoder = decode("bes", z_hat, dict(seconds))
+    shaped.shaped_by(shaper, notes)
+    for result in (plain, shaped):
+        result.more |= {"encoders_reused": True} if reused else {}
+    arms = [plain, shaped, *(_network_arm(name, config, seed, task, blind) for name in config.rivals)]
+    model = NodeModel(config, seed, phi, shaper, {"control": plain_decoder, "bes": shaped_decoder}).to("cpu")
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_, model)
 
 

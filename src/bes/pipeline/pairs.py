@@ -26,7 +26,7 @@ from bes.pipeline import boundaries, watching
 from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, make_encoders, network_arm, score_arm
 from bes.pipeline.boundaries import Shaped
 from bes.pipeline.results import ArmResult, SeedResult, clock, prepare
-from bes.pipeline.trained import Trained
+from bes.pipeline.trained import Trained, control_key
 from bes.progress import Watch
 from bes.tasks.edge import EdgeTask
 from bes.tasks.link import LinkTask
@@ -138,7 +138,8 @@ def run_pairs(
         z_test = z if split.test_graph is split.graph else phi.transform(split.test_graph)
         return (phi, z, z_test), time.perf_counter() - start
 
-    (phi, z, z_test), seconds, reused = (trained or Trained()).get(config, seed, encode)
+    trained = trained or Trained(keep=False)
+    (phi, z, z_test), seconds, reused = trained.get(config, seed, encode)
     spent = {"encoders": seconds}
     plain = Shaped(None, z, z_test, None, [], {})
     finding: dict[str, float] = {}
@@ -175,7 +176,7 @@ def run_pairs(
         result.more["shaped_by"] = mode
         return result, shaped
 
-    control = decoded("control", plain, {**spent, "shaping": 0.0})
+    control = trained.made(control_key(config), lambda: decoded("control", plain, {**spent, "shaping": 0.0}))
     bes, shaped = shaped_arm("bes", mode)
     others = []
     for name in config.rivals:

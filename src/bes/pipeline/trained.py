@@ -1,13 +1,15 @@
-"""Encoders that one run has trained and the next can use: most runs of a grid differ in what comes after them."""
+"""What one run has trained and the next can use: most runs of a grid differ in a part of what they do."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from bes.config import DecoderConfig, RunConfig, ShaperConfig
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 #: What encoders do not depend on, set to one value.
 _AFTER = {"shaper": ShaperConfig(), "preset": "", "rivals": (), "selection": "validation"}
@@ -19,17 +21,44 @@ def encoder_key(config: RunConfig) -> str:
     return config.model_copy(update=after).canonical()
 
 
-class Trained(Generic[T]):
-    """Remembers what was trained last on one graph, with the seconds that it took."""
+def shaping_key(config: RunConfig) -> str:
+    """The same text where the same encoders are shaped in the same way."""
+    return f"shaping {config.shaper.model_dump_json()}"
 
-    def __init__(self) -> None:
+
+def control_key(config: RunConfig) -> str:
+    """The same text where the same encoders are decoded in the same way without shaping."""
+    return f"control {config.decoder.model_dump_json()} {config.selection}"
+
+
+class Trained(Generic[T]):
+    """Remembers the encoders that were trained last on one graph, and what was made of them, with the seconds taken.
+
+    Args:
+        keep: Or remembers nothing: for a run by itself.
+    """
+
+    def __init__(self, *, keep: bool = True) -> None:
+        self.keep = keep
         self._key: tuple[str, int] | None = None
         self._kept: tuple[T, float] | None = None
+        self._made: dict[str, Any] = {}
 
     def get(self, config: RunConfig, seed: int, train: Callable[[], tuple[T, float]]) -> tuple[T, float, bool]:
         """What was trained, its seconds, and whether it is from an earlier run."""
+        if not self.keep:
+            return *train(), False
         key = (encoder_key(config), seed)
         if self._kept is not None and key == self._key:
             return *self._kept, True
-        self._key, self._kept = key, train()
+        self._key, self._kept, self._made = key, train(), {}
         return *self._kept, False
+
+    def made(self, key: str, make: Callable[[], S]) -> S:
+        """What these encoders were made into under `key`, made now if it is not there; the caller may change it."""
+        if not self.keep:
+            return make()
+        if key not in self._made:
+            self._made[key] = make()
+        found: S = copy.deepcopy(self._made[key])
+        return found

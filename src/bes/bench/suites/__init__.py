@@ -42,8 +42,12 @@ def listed() -> list[tuple[str, str]]:
 def chosen_suites(names: Sequence[str]) -> list[Suite]:
     """The suites of the names, `all`, or files."""
     found: dict[str, Suite] = {}
+    source: dict[str, str] = {}
     for name in names:
         for suite in _suites(name):
+            origin = "" if name == ALL or name in SUITES else name
+            if source.setdefault(suite.name, origin) != origin:
+                raise InputError(f"Two suites are called '{suite.name}': rename the file of one of them.")
             found[suite.name] = suite
     return list(found.values())
 

@@ -23,6 +23,13 @@ METRICS: dict[str, Metric] = {
 }
 
 
+#: What a suite's settings cannot change.
+FIXED = frozenset({"dataset", "task", "rivals", "selection"})
+
+#: Names in a store that are not suites.
+TAKEN = frozenset({"runs", "records"})
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,8 +48,8 @@ class SuiteFile(_Strict):
     task: Literal["node", "link"] = "node"
     datasets: list[str] = Field(min_length=1)
     methods: dict[str, Method | str] = Field(min_length=1)
-    metrics: list[Literal["acc", "f1", "auroc", "hits@50"]] = ["acc"]
-    splits: int = Field(5, ge=1)
+    metrics: list[Literal["acc", "f1", "auroc", "hits@50"]] = Field(["acc"], min_length=1)
+    splits: int = Field(5, ge=1, le=1000)
     settings: dict[str, Any] = {}
     reference: str = ""
 
@@ -52,6 +59,7 @@ def read_suite(path: Path) -> Suite:
     given = validate(SuiteFile, read_file(path))
     methods = {row: Method(arm=m) if isinstance(m, str) else m for row, m in given.methods.items()}
     rows = list(methods)
+    _check(given, path)
     if given.reference and given.reference not in rows:
         raise InputError(f"The reference '{given.reference}' in {path} is not one of its methods: name one of {rows}.")
     cells = [
@@ -64,8 +72,25 @@ def read_suite(path: Path) -> Suite:
     return Suite(path.stem, title, (Sheet(path.stem, title, HONEST, tuple(cells), "", given.reference or rows[-1]),))
 
 
+def _check(given: SuiteFile, path: Path) -> None:
+    if path.stem in TAKEN:
+        raise InputError(f"A suite cannot be called '{path.stem}', as a part of the store is: rename {path}.")
+    if given.task == "node" and "hits@50" in given.metrics:
+        raise InputError(
+            f"The metrics of {path} name hits@50, which is for links only: take it out, or use task: link."
+        )
+    for settings in [given.settings, *(m.settings for m in given.methods.values() if isinstance(m, Method))]:
+        for key in FIXED & settings.keys():
+            raise InputError(f"The settings of {path} name '{key}', which the suite itself decides: take it out.")
+        links = settings.get("links")
+        if isinstance(links, dict) and links.get("message") == "all":
+            raise InputError(f"The settings of {path} let messages pass over the test edges: take links.message out.")
+
+
 def _column(dataset: str, metric: str, given: SuiteFile) -> str:
-    name = Path(dataset).stem if dataset.endswith(".npz") else dataset
+    stems = [Path(name).stem for name in given.datasets]
+    alone = dataset.endswith(".npz") and stems.count(Path(dataset).stem) == 1
+    name = Path(dataset).stem if alone else dataset
     return name if len(given.metrics) == 1 else f"{name} {METRICS[metric].name}"
 
 
@@ -77,6 +102,4 @@ def _ask(method: Method, dataset: str, metric: Metric, given: SuiteFile) -> Ask:
         if method.arm in CONVS:
             merge(settings, {"encoders": {"names": (method.arm,)}})
     merge(settings, method.settings)
-    if settings.get("selection", "validation") != "validation":
-        raise InputError("A suite of one's own selects on validation: leave `selection` out of its settings.")
     return Ask(RunConfig.build(dataset, given=settings), method.arm, metric, tuple(range(given.splits)))
