@@ -97,7 +97,9 @@ def all_commands() -> Iterator[Any]:
                 pytest.param(words, id=f"{page}: {' '.join(words)}") for words in commands(text) if language == "sh"
             )
         outside = re.sub(r"^```.*?^```$", "", (DOCS / page).read_text(), flags=re.MULTILINE | re.DOTALL)
-        for text in re.findall(r"`(bes (?:run|shape|data|predict|report|explore|bench|query|doctor) [^`\[]+)`", outside):
+        for text in re.findall(
+            r"`(bes (?:run|shape|data|predict|report|explore|bench|query|doctor) [^`\[]+)`", outside
+        ):
             yield pytest.param(shlex.split(text)[1:], id=f"{page}: {text}")
 
 

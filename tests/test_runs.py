@@ -257,6 +257,24 @@ def test_ctrl_c_stops_two_processes_at_work(tmp_path: Path, graph_file: Path, qu
         time.sleep(0.05)
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="Linux only")
+def test_a_killed_process_is_one_sentence_and_no_end_of_waiting(
+    tmp_path: Path, graph_file: Path, quick_settings: list[str]
+) -> None:
+    words = [*quick_settings, "--set", "decoder.epochs=1000000", "--seeds", "0-5", "--jobs", "2"]
+    process = started(graph_file, tmp_path / "out", *words)
+    while process.poll() is None and len(children := workers(process.pid)) < 3:
+        time.sleep(0.05)
+    time.sleep(2)
+    at_work = [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    os.kill(at_work[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "A process of --jobs 2 was killed, most often for want of memory" in err
+    assert "Traceback" not in err
+    assert not any(alive(child) for child in at_work)
+
+
 @pytest.mark.parametrize(
     ("text", "seeds"),
     [("3", [3]), ("0-4", [0, 1, 2, 3, 4]), ("0,2,5-7", [0, 2, 5, 6, 7]), (" 1 , 1-2", [1, 2]), ("4-4", [4])],

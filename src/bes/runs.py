@@ -8,8 +8,9 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context, parent_process
-from multiprocessing.synchronize import Event
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, resource_sharer
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
@@ -71,17 +72,24 @@ def run(
     jobs = min(jobs, len(missing))
     threads = max(1, (os.cpu_count() or 1) // jobs)
     context = get_context("spawn")  # forked torch threads hang
-    stop = context.Event()
-    pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, stop))
+    lifeline, ours = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, lifeline))
     futures = [pool.submit(_run_one, config, graph, seed, directory.path, log) for seed in missing]
     try:
         for future in as_completed(futures):
             keep(future.result())
+    except BrokenProcessPool:
+        raise InputError(
+            f"A process of --jobs {jobs} was killed, most often for want of memory: call it again with fewer to go on."
+        ) from None
     except BaseException:
-        stop.set()  # a seed at work would run to its end, for nobody
+        resource_sharer.stop(1)  # which would complain about workers that end while they receive the graph
+        ours.close()  # a seed at work would run to its end, for nobody
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+        lifeline.close()
+        ours.close()
     return directory
 
 
@@ -99,17 +107,18 @@ def _run_one(
         return run_seed(config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)])
 
 
-def start_worker(threads: int, stop: Event) -> None:
-    """A worker with its share of the cores, which ends when it is told to or its parent is killed, not by Ctrl-C."""
+def start_worker(threads: int, lifeline: Connection) -> None:
+    """A worker with its share of the cores, which ends when its parent closes the line or is killed, not by Ctrl-C.
+
+    The line is a pipe and not an event: setting an event waits for every sleeper to wake, also for one that was killed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and decides
     torch.set_num_threads(threads)
-    parent = parent_process()
-    for wait in (stop.wait, *([] if parent is None else [parent.join])):
-        threading.Thread(target=_end_after, args=(wait,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
 
 
-def _end_after(wait: Callable[[], object]) -> None:
-    wait()
+def _end_with(lifeline: Connection) -> None:
+    lifeline.poll(None)  # nothing is ever sent: it returns when the other end is closed
     os._exit(1)
 
 

@@ -47,7 +47,7 @@ def test_a_log_gets_a_line_a_run(quick: Quick) -> None:
         board.end(Outcome(units[0], [], 2.04))
         board.tick()
         board.start(units[1])
-        board.end(Outcome(units[1], [], 1.0, "Class [bold]2[/bold] has no training node: " + "x" * 60))
+        board.end(Outcome(units[1], [], 50.0, "Class [bold]2[/bold] has no training node: " + "x" * 60))
     lines = said(console).splitlines()
     assert lines[0] == "7 runs recorded, 3 to do."
     assert lines[1] == "8/10  small, control+bes, seed 0: 2.0 s  (4 s left)"

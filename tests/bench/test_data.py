@@ -62,7 +62,6 @@ def test_one_class_cannot_be_two(graph: Graph, label: int) -> None:
 
 
 def test_one_class_cannot_be_two_whatever_its_number(graph: Graph) -> None:
-    # BUG in bes.bench.data.two_classes: it counts classes up to the largest number, not those with nodes
     with pytest.raises(InputError, match="one class only"):
         two_classes(replace(graph, y=torch.full((12,), 1)), "toy#binary")
 

@@ -107,13 +107,10 @@ def test_a_worker_killed_at_work_takes_its_unit_alone(small_graph: Graph, here: 
     assert [record["data_hash"] for record in done.records] == [DATA, DATA]
     here_too = Worker().run(short, small_graph, DATA)
     assert [record["metrics"] for record in done.records] == [record["metrics"] for record in here_too.records]
-    # BUG in bes.bench.processes.Processes.close: `_stop.set()` waits for ever for the killed one to wake up
-    # (bes.runs.run has the same: BrokenProcessPool, then `stop.set()`)
     assert closed(crew)
 
 
 def test_a_worker_that_died_between_units_is_replaced(here: Quick, crew: Processes) -> None:
-    # BUG in bes.bench.processes.Processes.start: BrokenPipeError, which ends the whole grid
     crew.start(0, Unit(here(), 0), DATA)
     process = crew._members[0][0]
     assert one(crew).error == ""

@@ -46,10 +46,10 @@ class Board:
 
 
 class Crew:
-    """Ends units in turn: what each becomes is up to `work`."""
+    """Ends units in turn, or first as `ends` says; what each becomes is up to `work`."""
 
-    def __init__(self, size: int, work: Callable[[Unit, str], Outcome]) -> None:
-        self.size, self.work = size, work
+    def __init__(self, size: int, work: Callable[[Unit, str], Outcome], ends: Sequence[list[int]] = ()) -> None:
+        self.size, self.work, self.ends = size, work, list(ends)
         self.at: dict[int, tuple[Unit, str]] = {}
         self.given: list[tuple[int, Unit]] = []
         self.closed = 0
@@ -62,8 +62,8 @@ class Crew:
 
     def wait(self, seconds: float) -> list[tuple[int, Outcome]]:
         assert seconds > 0
-        worker = next(iter(self.at))
-        return [(worker, self.work(*self.at.pop(worker)))]
+        workers = self.ends.pop(0) if self.ends else [next(iter(self.at))]
+        return [(worker, self.work(*self.at.pop(worker))) for worker in workers]
 
     def close(self) -> None:
         self.closed += 1
@@ -89,13 +89,19 @@ class Grid:
         self.crew: Crew | None = None
 
     def __call__(
-        self, *suites: Suite, work: Any = pretend, jobs: int = 1, minutes: float | None = None, retry: bool = False
+        self,
+        *suites: Suite,
+        work: Any = pretend,
+        ends: Sequence[list[int]] = (),
+        jobs: int = 1,
+        minutes: float | None = None,
+        retry: bool = False,
     ) -> tuple[Runner, Board]:
         runner, board = Runner(suites, Store(self.path, library_version()), retry=retry), Board()
         self.crew = None
 
         def make(size: int) -> Crew:
-            self.crew = Crew(size, work)
+            self.crew = Crew(size, work, ends)
             return self.crew
 
         runner.run(board, jobs=jobs, minutes=minutes, make_crew=make)
@@ -246,6 +252,16 @@ def test_workers_stay_with_their_encoders(grid: Grid, here: Make) -> None:
     assert sorted(map(len, by_group.values())) == [1, 1, 2], "at the end both help"
 
 
+def test_workers_that_end_together_go_on_each_with_its_own_encoders(grid: Grid, here: Make) -> None:
+    """Worker 0 is through with seed 0 and at seed 2 when both end: the rest of seed 1 is next, but not for it."""
+    values = [ask(here(shaper={"tau": tau})) for tau in (1.0, 2.0, 3.0)]
+    grid(suite(*values), jobs=2, ends=[[0], [0], [0], [0, 1]])
+    assert grid.crew is not None
+    given = [(worker, unit.seed) for worker, unit in grid.crew.given]
+    assert given[:5] == [(0, 0), (1, 1), (0, 0), (0, 0), (0, 2)]
+    assert sorted(given[5:7]) == [(0, 2), (1, 1)]
+
+
 def test_an_interrupt_closes_the_crew_and_keeps_what_was_done(grid: Grid, here: Make) -> None:
     def stop(unit: Unit, data: str) -> Outcome:
         if unit.seed == 1:
@@ -321,12 +337,23 @@ def test_what_is_lost_of_a_picture_is_made_again_and_recorded_once(grid: Grid, h
 
 
 def test_a_picture_without_its_graph_is_made_again(grid: Grid, here: Make) -> None:
-    # BUG in bes.bench.runner.Runner._kept: graph.npz is not looked for, so the folder stays one that cannot be opened
     drawn = suite(pictures=(Picture("p", here()),))
     runner, _ = grid(drawn, work=at_once)
     (runner.folder(runner.units[0]) / "graph.npz").unlink()
     grid(drawn, work=at_once)
     assert StoredRun(runner.folder(runner.units[0])).graph.n_nodes == 150
+
+
+def test_what_a_kill_left_of_a_picture_is_cleared_away(grid: Grid, here: Make) -> None:
+    drawn = suite(pictures=(Picture("p", here()),))
+    runner = Runner([drawn], Store(grid.path, library_version()))
+    place = runner.folder(runner.units[0])
+    place.mkdir(parents=True)
+    (place / "config.json").write_text("{")
+    (place / "left.npz").touch()
+    grid(drawn, work=at_once)
+    assert StoredRun(place).seeds == [0]
+    assert not (place / "left.npz").exists()
 
 
 def test_a_plain_run_that_is_wanted_as_a_picture_is_run_once_more(grid: Grid, here: Make) -> None:

@@ -94,14 +94,12 @@ def test_a_finished_run_is_never_recorded_twice(open_store: Callable[[], Store],
 
 
 def test_not_even_when_it_is_twice_among_what_is_added(open_store: Callable[[], Store], unit: Unit) -> None:
-    # BUG in bes.bench.store.Store.add: only what was there before is looked at, not the records beside it
     store = open_store()
     store.add([done(unit), done(unit)])
     assert len(lines(store)) == 1
 
 
 def test_not_even_by_one_who_looked_before_another_finished(open_store: Callable[[], Store], unit: Unit) -> None:
-    # BUG in bes.bench.store.Store: it reads before it is alone, so what another writer added meanwhile is run again
     early, other = open_store(), open_store()
     with other.alone():
         other.add([done(unit)])
@@ -136,12 +134,12 @@ def test_a_line_that_a_kill_cut_short_is_cut_off_and_run_again(
     back = open_store()
     assert back.records() == [first]
     assert not back.done(second["run_id"])
-    back.add([second])
+    with back.alone():
+        back.add([second])
     assert store.file.read_bytes() == whole
 
 
 def test_looking_leaves_the_line_that_another_is_writing(open_store: Callable[[], Store], unit: Unit) -> None:
-    # BUG in bes.bench.store.Store: it cuts the unfinished line off without being alone, also to show tables
     store = open_store()
     with store.alone():
         store.add([done(unit)])
@@ -167,10 +165,14 @@ def test_anew_sets_earlier_records_aside(open_store: Callable[[], Store], unit: 
     for i in range(1, 3):
         store.add([done(unit)])
         before = store.file.read_bytes()
-        store = Store(store.path, library_version(), anew=True)
-        assert store.records() == []
+        with store.alone(anew=True):
+            assert store.records() == []
+            assert store.known_hash("small") is None
+        assert open_store().records() == []
         assert (store.path / f"records.{i}.jsonl").read_bytes() == before
-    assert Store(tmp_path / "none", library_version(), anew=True).records() == []
+    nothing = Store(tmp_path / "none", library_version())
+    with nothing.alone(anew=True):
+        assert nothing.records() == []
 
 
 # What a unit finds

@@ -117,7 +117,6 @@ def test_all_targets_are_shaped_in_batches(blobs, monkeypatch):
 
 
 def test_all_targets_without_a_region(blobs):
-    # BUG in bes.core.algorithm._objective: the nearest node of an empty region is asked for, an IndexError
     z, y, _ = blobs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it may say that there is nothing to shape

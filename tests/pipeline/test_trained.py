@@ -97,6 +97,26 @@ def test_a_training_that_fails_leaves_what_was_there_or_nothing(quick: Quick) ->
     assert trained.get(quick(), 1, lambda: ("b", 1.0)) == ("b", 1.0, False)
 
 
+def test_what_was_made_of_encoders_is_kept_with_them_and_given_out_in_copies(quick: Quick) -> None:
+    trained: Trained[str] = Trained()
+    trained.get(quick(), 0, lambda: ("a", 1.0))
+    first = trained.made("control", lambda: [1])
+    first.append(2)
+    assert trained.made("control", lambda: [9]) == [1]
+    assert trained.made("shaping", lambda: [3]) == [3]
+    trained.get(quick(shaper={"tau": 2.0}), 0, lambda: ("b", 1.0))
+    assert trained.made("control", lambda: [9]) == [1]
+    trained.get(quick(), 1, lambda: ("c", 1.0))
+    assert trained.made("control", lambda: [9]) == [9], "others were made of others"
+
+
+def test_a_run_by_itself_keeps_nothing(quick: Quick) -> None:
+    nothing: Trained[str] = Trained(keep=False)
+    for name in "ab":
+        assert nothing.get(quick(), 0, lambda name=name: (name, 1.0)) == (name, 1.0, False)
+        assert nothing.made("control", lambda name=name: name) == name
+
+
 def same(one: SeedResult, two: SeedResult) -> bool:
     """All that a run leaves but for the time it took: metrics, predictions, embeddings, history."""
     assert [arm.arm for arm in one.arms] == [arm.arm for arm in two.arms]

@@ -17,14 +17,15 @@ WINDOW = 10
 LEFT = 0.05
 
 
-def converged(history: Sequence[Mapping[str, Any]], seconds: float) -> dict[str, float]:
+def converged(history: Sequence[Mapping[str, Any]], seconds: float) -> dict[str, float | bool]:
     """How many iterations and seconds shaping took until its last layer had converged.
 
     A layer has converged at the first iteration from which its loss, averaged over `WINDOW` iterations, stays
-    within `LEFT` of its whole fall above the lowest. Iterations of one shaping take about the same time each.
+    within `LEFT` of its whole fall above the lowest; where the last one is not, it has not `converged` and all
+    iterations count. Iterations of one shaping take about the same time each.
     """
     if not history:
-        return {"iterations": 0, "of": 0, "seconds": seconds}
+        return {"iterations": 0, "of": 0, "seconds": seconds, "converged": True}
     last = history[-1]["layer"]
     before = sum(row["layer"] != last for row in history)
     loss = np.array([row["loss_after"] for row in history if row["layer"] == last])
@@ -32,8 +33,9 @@ def converged(history: Sequence[Mapping[str, Any]], seconds: float) -> dict[str,
     smooth = np.convolve(loss, np.full(window, 1 / window), mode="valid")
     near = smooth <= smooth.min() + LEFT * (smooth.max() - smooth.min())
     outside = np.flatnonzero(~near)
-    taken = before + window + (int(outside[-1]) + 1 if len(outside) else 0)
-    return {"iterations": taken, "of": len(history), "seconds": seconds * taken / len(history)}
+    end = bool(near[-1])
+    taken = before + window + (int(outside[-1]) + 1 if len(outside) else 0) if end else len(history)
+    return {"iterations": taken, "of": len(history), "seconds": seconds * taken / len(history), "converged": end}
 
 
 class Curves:

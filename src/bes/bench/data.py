@@ -55,7 +55,7 @@ def two_classes(graph: Graph, name: str) -> Graph:
     """The subgraph of the two classes with the most nodes, as classes 0 and 1."""
     y = graph.y
     counts = torch.bincount(y[y >= 0])
-    if counts.numel() < 2:
+    if int((counts > 0).sum()) < 2:
         raise InputError(f"Graph '{graph.name}' has one class only: two are needed for '{name}'.")
     chosen = counts.topk(2).indices.sort().values
     nodes = torch.isin(y, chosen).nonzero().flatten()

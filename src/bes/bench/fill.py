@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bes.bench.model import Ask, Cell, Metric, Sheet
+from bes.bench.store import has_failed
 from bes.bench.units import unit_of
 from bes.summary import Record, Summary
 
@@ -74,20 +75,22 @@ def _fill(cell: Cell, store: Store, data: Mapping[str, Data]) -> FilledCell:
 
 
 def _read(cell: Cell, ask: Ask, store: Store, data_hash: str) -> FilledCell:
-    values, runs, errors = {}, {}, []
+    values, runs, errors, recorded = {}, {}, [], 0
     for unit in unit_of(ask):
         record = store.of(unit, data_hash).get(ask.arm)
         if record is None:
             continue
-        if record["status"] == "failed":
+        if has_failed(record):
             errors.append(record["error"])
             continue
         value = read(record, ask.metric)
+        recorded += 1
         if value is not None:
             values[unit.seed], runs[unit.seed] = value, record["run_id"]
     problem = ""
     if errors and not values:
         problem = f"failed: {errors[0]}"
     elif len(values) < len(ask.seeds):
-        problem = f"{len(values)} of {len(ask.seeds)} splits" if values else "not run yet"
+        none = "no value recorded" if recorded else "not run yet"
+        problem = f"{len(values)} of {len(ask.seeds)} splits" if values else none
     return FilledCell(cell, values, runs, problem)

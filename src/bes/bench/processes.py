@@ -38,14 +38,14 @@ class Processes:
         self.size = jobs
         self._context = get_context("spawn")  # forked torch threads hang
         self._threads = max(1, (os.cpu_count() or 1) // jobs)
-        self._stop = self._context.Event()
+        self._lifeline, self._ours = self._context.Pipe(duplex=False)
         self._members: dict[int, tuple[BaseProcess, Connection]] = {}
         self._at: dict[int, Unit] = {}
 
     def start(self, worker: int, unit: Unit, data_hash: str) -> None:
-        if worker not in self._members:
+        if worker not in self._members or not self._members[worker][0].is_alive():  # it may have died between units
             here, there = self._context.Pipe()
-            process = self._context.Process(target=_serve, args=(there, self._threads, self._stop), daemon=True)
+            process = self._context.Process(target=_serve, args=(there, self._threads, self._lifeline), daemon=True)
             process.start()
             there.close()  # else the end of the process would not end the pipe
             self._members[worker] = process, here
@@ -69,7 +69,8 @@ class Processes:
         return outcome
 
     def close(self) -> None:
-        self._stop.set()
+        self._ours.close()
+        self._lifeline.close()
         for process, end in self._members.values():
             end.close()
             process.terminate()
@@ -83,25 +84,28 @@ def _obituary(code: int | None) -> str:
     return f"The process ended with exit code {code}."
 
 
-def _serve(end: Connection, threads: int, stop: object) -> None:
+def _serve(end: Connection, threads: int, lifeline: Connection) -> None:
     """Run units until there is nobody to give them."""
     from bes.bench.data import load_graph
     from bes.bench.units import Worker
+    from bes.errors import InputError
     from bes.graph.graph import Graph
     from bes.runs import start_worker
 
-    start_worker(threads, stop)  # type: ignore[arg-type]
-    worker, name, graph = Worker(), "", None
+    start_worker(threads, lifeline)
+    worker, graphs = Worker(), dict[str, Graph]()
     while True:
         try:
             unit, data_hash = end.recv()
         except (EOFError, ConnectionError):
             return
-        if graph is None or unit.config.dataset != name:
-            name = unit.config.dataset
-            graph = load_graph(name)
-        assert isinstance(graph, Graph)
-        end.send(worker.run(unit, graph, data_hash))
+        name = unit.config.dataset
+        try:
+            graphs = graphs if name in graphs else {name: load_graph(name)}
+        except InputError as error:  # it was there when the grid began
+            end.send(Outcome(unit, [], 0.0, str(error)))
+            continue
+        end.send(worker.run(unit, graphs[name], data_hash))
 
 
 #: Makes a crew of so many workers.

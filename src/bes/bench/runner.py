@@ -13,11 +13,11 @@ from typing import Protocol
 from bes.bench.data import load_graph, look_up
 from bes.bench.model import Suite
 from bes.bench.processes import Crew, MakeCrew, Processes
-from bes.bench.store import Store
+from bes.bench.store import Store, has_failed
 from bes.bench.units import Outcome, Unit, failed, units_of
 from bes.errors import InputError
 from bes.files import whole_file
-from bes.records import RunDirectory
+from bes.records import GRAPH, RunDirectory
 
 #: How often a board is drawn anew, in seconds.
 TICK = 0.25
@@ -62,7 +62,7 @@ class Runner:
         if known is None:
             return False
         found = self.store.of(unit, known)
-        if any(record["status"] == "failed" for record in found.values()):
+        if any(has_failed(record) for record in found.values()):
             return self.retry
         return len(found) < len(unit.arms) or bool(unit.picture and not self._kept(unit, known))
 
@@ -141,7 +141,7 @@ class Runner:
         for unit in self.units:
             known = self.data[unit.config.dataset].hash
             for record in self.store.of(unit, known).values() if known else ():
-                if record["status"] == "failed":
+                if has_failed(record):
                     lines.append(f"{unit.title}: {record['error']}")
                     break
         return lines
@@ -152,7 +152,7 @@ class Runner:
 
     def _kept(self, unit: Unit, known: str) -> bool:
         place = picture_folder(self.store, unit, known)
-        if not (place / "curves.json").exists():
+        if not all((place / name).exists() for name in ("curves.json", GRAPH)):
             return False
         return not RunDirectory(place, unit.config, known).missing([unit.seed], unit.arms)
 

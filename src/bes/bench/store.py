@@ -52,7 +52,8 @@ class Store:
 
     def add(self, records: Iterable[Record]) -> None:
         """Append what is new; a finished run is never recorded twice."""
-        new = [record for record in records if not self.done(_identity(record))]
+        given = {_identity(record): record for record in records}
+        new = [record for run, record in given.items() if not self.done(run)]
         if new:
             with writing(self.path):
                 append_lines(self.file, new)
@@ -60,7 +61,7 @@ class Store:
             self._note(record)
 
     def done(self, run: str) -> bool:
-        return self._latest.get(run, {}).get("status") == "done"
+        return run in self._latest and not has_failed(self._latest[run])
 
     def known_hash(self, dataset: str) -> str | None:
         """The hash of the data that the latest record of a data set was made from."""
@@ -91,6 +92,11 @@ class Store:
                     self.file.rename(_free_name(self.file))
                 self._read(mend=True)
             yield
+
+
+def has_failed(record: Record) -> bool:
+    """Records of `bes run` have no status: they are of runs that came to their end."""
+    return bool(record.get("status") == "failed")
 
 
 def _free_name(path: Path) -> Path:

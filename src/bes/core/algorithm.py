@@ -187,5 +187,8 @@ def _objective(options: BoundaryShaper, z: Tensor, labels: Tensor, found: Bounda
     if options.objective == "pairwise":
         return PairwiseObjective(labels, z, tau, options.denominator)
     means, present = found.sums.means.to(z), found.sums.present
-    radius = similarity.region_radius(z[found.region], means) if options.hinge == "region" else None
+    radius = None
+    if options.hinge == "region":  # without a region, which targets="all" can have, nothing holds the pull back
+        empty = not found.region.any()
+        radius = means.new_zeros(means.shape[0]) if empty else similarity.region_radius(z[found.region], means)
     return CenterObjective(labels, means, present, radius, tau, options.denominator)
