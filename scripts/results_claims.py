@@ -82,6 +82,19 @@ def said(found: Family, what: str, unit: str = "points") -> str:
     return f"{text}. The largest is {line(largest)} {unit} ({name})."
 
 
+def verdict(*families: Family) -> str:
+    """What the intervals say of a claim that differences are above zero."""
+    n = sum(len(found) for found in families)
+    up, down = (sum(len(beyond(found)[side]) for found in families) for side in (0, 1))
+    if not n:
+        return "not measured"
+    if not up and not down:
+        return f"not seen in any of {n} comparisons"
+    if not down:
+        return f"seen in {up} of {n} comparisons"
+    return f"contradicted in {down} of {n} comparisons" if not up else f"seen in {up} and contradicted in {down} of {n}"
+
+
 def _some(names: list[str], n: int) -> str:
     return f"{len(names)} of {n} data sets" + (f" ({', '.join(names)})" if names else "")
 
@@ -96,21 +109,25 @@ def chance(*families: Family) -> str:
     return f"{0.05 * n:.1f} of {n}"
 
 
-def mean_gap(sheet: FilledSheet, rows: Iterable[str]) -> tuple[float, float, int]:
-    """Mean of ours minus the paper's, mean of its size, and the number of cells."""
+def gap_text(sheet: FilledSheet, rows: Iterable[str], what: str) -> str:
+    """How far ours is from the printed values: the mean of its size, and with its sign."""
     chosen = set(rows)
     gaps = [c.difference for c in sheet.cells if c.cell.row in chosen and c.difference is not None]
-    return fmean(gaps), fmean(map(abs, gaps)), len(gaps)
+    if not gaps:
+        return f"no cell of {what} is recorded"
+    cells = "the cell" if len(gaps) == 1 else f"the {len(gaps)} cells"
+    size = f"{fmean(map(abs, gaps)):.2f} points on average (ours minus paper {fmean(gaps):+.2f})"
+    return f"{cells} of {what}: off the printed values by {size}"
 
 
-def optimism(honest: FilledSheet, other: FilledSheet, rows: Iterable[str]) -> tuple[float, int]:
+def optimism(honest: FilledSheet, other: FilledSheet, rows: Iterable[str]) -> str:
     """Mean gain of a protocol over the honest one, on the same splits, methods and data sets."""
     gains = []
     for row in rows:
         fair, loose = values(honest, row), values(other, row)
         for name in fair.keys() & loose.keys():
             gains += [loose[name][seed] - fair[name][seed] for seed in fair[name].keys() & loose[name].keys()]
-    return fmean(gains), len(gains)
+    return f"{fmean(gains):+.2f} points ({len(gains)} runs)" if gains else "nothing that is recorded"
 
 
 def first(sheet: FilledSheet) -> tuple[list[str], list[str]]:

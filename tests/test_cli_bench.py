@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles.crew import AtOnce
 
 import bes.bench.crews
 import bes.graph.catalog
-from bes.bench.data import load_graph
 from bes.bench.store import Store
 from bes.bench.suites import SUITES
-from bes.bench.units import Outcome, Unit, Worker
 from bes.records import library_version
 
 Call = Callable[..., Any]
@@ -23,24 +22,6 @@ QUICK = {
     "shaper": {"n_iter": 3, "delta": 20.0, "tau": 10.0},
     "decoder": {"epochs": 3, "hidden": 8},
 }
-
-
-class AtOnce:
-    """A crew without processes: a unit is run when it is started."""
-
-    def __init__(self, jobs: int) -> None:
-        self.size = jobs
-        self._worker, self._ended = Worker(), list[tuple[int, Outcome]]()
-
-    def start(self, worker: int, unit: Unit, data_hash: str) -> None:
-        self._ended.append((worker, self._worker.run(unit, load_graph(unit.config.dataset), data_hash)))
-
-    def wait(self, _: float) -> list[tuple[int, Outcome]]:
-        ended, self._ended = self._ended, []
-        return ended
-
-    def close(self) -> None:
-        self._ended.clear()
 
 
 @pytest.fixture

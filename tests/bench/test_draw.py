@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from oracles.crew import AtOnce
 
 from bes.bench.board import LiveBoard
-from bes.bench.data import BINARY, load_graph
+from bes.bench.data import BINARY
 from bes.bench.draw import FIGURES, draw
 from bes.bench.fill import FilledCell, FilledSheet
 from bes.bench.model import PAIRED, Cell, Picture, Sheet, Suite
@@ -16,7 +17,7 @@ from bes.bench.store import Store
 from bes.bench.suites import SUITES
 from bes.bench.suites.comparisons import table1
 from bes.bench.suites.variants import SENSITIVITY, sensitivity
-from bes.bench.units import Outcome, Unit, Worker, of_picture
+from bes.bench.units import of_picture
 from bes.console import out
 from bes.graph.readers import write_npz
 from bes.graph.synthetic import sbm
@@ -24,24 +25,6 @@ from bes.records import library_version
 
 matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("openTSNE")
-
-
-class AtOnce:
-    """A crew without processes: a unit is run when it is started."""
-
-    def __init__(self, jobs: int) -> None:
-        self.size = jobs
-        self._worker, self._ended = Worker(), list[tuple[int, Outcome]]()
-
-    def start(self, worker: int, unit: Unit, data_hash: str) -> None:
-        self._ended.append((worker, self._worker.run(unit, load_graph(unit.config.dataset), data_hash)))
-
-    def wait(self, _: float) -> list[tuple[int, Outcome]]:
-        ended, self._ended = self._ended, []
-        return ended
-
-    def close(self) -> None:
-        self._ended.clear()
 
 
 class Made(NamedTuple):

@@ -16,7 +16,8 @@ LEAKY = ["GCN", "BES"]
 _NODES = "Random 60/20/20 splits by class; every method on the same ones."
 _LINKS = (
     "Random 60/20/20 splits of the edges, one uniform negative for each held-out edge, the threshold from validation. "
-    "The paper does not publish its procedure."
+    "Every network gets the classes of the training nodes as features, because the shaper has them. The paper does not "
+    "publish its procedure."
 )
 
 
