@@ -42,7 +42,8 @@ def measure(folder: Path, jobs: int) -> None:
     suites = [make() for make in SUITES.values()]
     store = Store(folder, library_version())
     if RECORDS.exists():
-        store.add(record for record in unpack(RECORDS) if record["versions"]["bes"] == library_version())
+        with store.alone():
+            store.add(record for record in unpack(RECORDS) if _usable(record))
     runner = Runner(suites, store)
     with LiveBoard(console, store.records()) as board:
         runner.run(board, jobs=jobs)
@@ -54,6 +55,10 @@ def measure(folder: Path, jobs: int) -> None:
             if path.suffix == ".svg" and path.stat().st_size > 300_000:
                 path.unlink()  # thousands of points: the PNG is enough in a repository
         print(suite.name, *notes, *(path.name for path in files), flush=True)
+
+
+def _usable(record: Record) -> bool:
+    return record["status"] == "done" and bool(record["versions"]["bes"] == library_version())
 
 
 def _asked(runner: Runner) -> list[Record]:
@@ -73,9 +78,10 @@ def documents() -> dict[Path, str]:
         store = Store(Path(folder), max(str(record["versions"]["bes"]) for record in records))
         store.add(records)
         suites = [make() for make in SUITES.values()]
-        data = {unit.config.dataset: Data(unit.config.dataset, None) for unit in units_of(suites)}
+        asked = dict.fromkeys(unit.config.dataset for unit in units_of(suites))
+        data = {name: Data(name, store.known_hash(name)) for name in asked}  # what the records were made from
         filled = {suite.name: Filled.of(suite, store, data) for suite in suites}
-        absent = sorted(name for name in data if store.known_hash(name) is None)
+        absent = sorted(name for name in data if data[name].hash is None)
     by_id = {record["run_id"]: record for record in records}
     pages = {PAGES / f"{name}.md": _page(one, by_id, absent) for name, one in filled.items()}
     sheets = {sheet.sheet.name: sheet for one in filled.values() for sheet in one.sheets}
@@ -104,9 +110,10 @@ def _page(filled: Filled, by_id: dict[str, Record], absent: list[str]) -> str:
 
 def _figures(filled: Filled) -> list[str]:
     """The figures of a suite that were drawn when its runs were made."""
-    begins = [filled.suite.figure] if filled.suite.figure else [f"{sheet.sheet.name}-ranks" for sheet in filled.sheets]
+    wanted = [rf"{sheet.sheet.name}(-[a-z0-9]+)?-ranks" for sheet in filled.sheets]
+    wanted += [rf"{filled.suite.figure}(-[a-z]+)?"] if filled.suite.figure else []
     names = sorted(path.stem for path in FIGURES.glob("*.png"))
-    return [name for name in names if any(re.fullmatch(rf"{begin}(-[a-z]+)?", name) for begin in begins)]
+    return [name for name in names if any(re.fullmatch(pattern, name) for pattern in wanted)]
 
 
 def _absent(names: list[str]) -> str:

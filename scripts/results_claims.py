@@ -20,8 +20,8 @@ RIVALS = [row for row, arm in METHODS.items() if arm not in ("control", "bes")]
 
 
 def values(sheet: FilledSheet, row: str) -> dict[str, dict[int, float]]:
-    """The values of a row by data set, as far as there are any."""
-    cells = [cell for cell in sheet.cells if cell.cell.row == row and cell.values]
+    """The values of a row by data set, as far as there are any; times of what did not converge say nothing."""
+    cells = [c for c in sheet.cells if c.cell.row == row and c.values and "not converged" not in c.problem]
     return {cell.cell.column.removesuffix(" NC").removesuffix(" LP"): cell.values for cell in cells}
 
 
@@ -70,15 +70,17 @@ def said(found: Family, what: str, unit: str = "points") -> str:
     up, down = beyond(found)
     n = len(found)
     outlast = [name for name, (_, p) in found.items() if p is not None and p < 0.05]
+    fewest = min(paired.n for paired, _ in found.values())
     name, largest = max(
         ((name, paired) for name, (paired, _) in found.items()), key=lambda each: abs(each[1].mean or 0)
     )
     text = f"{what}: above zero on {_some(up, n)}, below on {_some(down, n)}"
-    text += (
-        f"; after Holm's correction {_names(outlast)} below 0.05"
-        if outlast
-        else "; none is left after Holm's correction"
-    )
+    if outlast:
+        text += f"; after Holm's correction {_names(outlast)} below 0.05"
+    elif stats.smallest_p(fewest) < 0.05:
+        text += "; none is left after Holm's correction"
+    else:
+        text += f"; {fewest} splits are too few for a test to speak"
     return f"{text}. The largest is {line(largest)} {unit} ({name})."
 
 
@@ -93,6 +95,14 @@ def verdict(*families: Family) -> str:
     if not down:
         return f"seen in {up} of {n} comparisons"
     return f"contradicted in {down} of {n} comparisons" if not up else f"seen in {up} and contradicted in {down} of {n}"
+
+
+def alike(found: Family) -> str:
+    """What the intervals say of a claim that there is no difference."""
+    up, down = beyond(found)
+    if not found:
+        return "not measured"
+    return f"no difference seen in {len(found) - len(up) - len(down)} of {len(found)} comparisons"
 
 
 def _some(names: list[str], n: int) -> str:

@@ -124,7 +124,9 @@ class TestAtOnce:
     def test_json_is_one_document(self, command: Call, write: Write, tmp_path: Path) -> None:
         write(title="My graphs")
         called = command("bench", "own.json", "--out", "out", "--json")
-        (shown,) = json.loads(called.out)
+        document = json.loads(called.out)
+        assert document["failed"] == []
+        (shown,) = document["suites"]
         assert (shown["suite"], shown["title"]) == ("own", "My graphs")
         (sheet,) = shown["sheets"]
         assert sheet["honest"] is True
@@ -147,11 +149,13 @@ class TestAtOnce:
         bad = {"arm": "gcn", "settings": {"split": "mask"}}
         write(methods={"bad": bad, "GCN": "gcn"}, splits=1)
         called = command("bench", "own.json", "--out", "out")
-        assert called.code == 0, "tables with what there is are written"
+        assert called.code == 1, "and tables with what there is are written"
         assert "Failed: small.npz, gcn, seed 0: " in called.out
         assert "tried again with --retry-failed" in called.out
         assert "failed: " in (tmp_path / "out" / "own" / "tables.md").read_text()
         assert [record["status"] for record in lines(tmp_path / "out")] == ["failed", "done"]
+        document = json.loads(command("bench", "own.json", "--out", "out", "--json").out)
+        assert document["failed"][0].startswith("small.npz, gcn, seed 0: ")
         assert "0 to do." in command("bench", "own.json", "--out", "out").out
         assert "1 to do." in command("bench", "own.json", "--out", "out", "--retry-failed").out
         assert [record["status"] for record in lines(tmp_path / "out")] == ["failed", "done", "failed"]
@@ -229,5 +233,5 @@ class TestAtOnce:
         for name in ("tables.md", "tables.tex", "index.html"):
             assert "data set absent" in (tmp_path / "out" / "challenging-lp" / name).read_text()
         shown = json.loads(command("bench", "challenging-lp", "--out", tmp_path / "out", "--json").out)
-        problems = {cell["row"]: cell["problem"] for cell in shown[0]["sheets"][0]["cells"]}
+        problems = {cell["row"]: cell["problem"] for cell in shown["suites"][0]["sheets"][0]["cells"]}
         assert problems["BES"] == "data set absent"

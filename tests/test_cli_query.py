@@ -113,14 +113,23 @@ def test_without_sql_the_columns_are_listed(tmp_path: Path, printed: Call, monke
     assert [row["column"] for row in json.loads(printed("query", "--json"))] == list(COLUMNS)
 
 
-@pytest.mark.usefixtures("store")
-def test_the_example_runs(printed: Call) -> None:
-    assert json.loads(printed("query", EXAMPLE, "--json"))[1] == {
-        "dataset": "cora",
-        "arm": "bes",
-        "n": 1,
-        "acc": 0.123456789,
-    }
+def test_the_example_runs_and_leaves_out_what_is_not_honest(store: Path, printed: Call) -> None:
+    honest = {"task": "link", "selection": "validation", "config": {"links": {"message": "train"}}}
+    others = [
+        {**honest, "selection": "test-peek"},
+        {**honest, "config": {"links": {"message": "all"}}},
+        {**honest, "task": "node", "config": {"links": {"message": "all"}}},
+        honest,
+    ]
+    lines = [
+        json.dumps({"run_id": f"x{i}", "dataset": "pubmed", "arm": "bes", "metrics": {"test": {"acc": i}}, **one})
+        + "\n"
+        for i, one in enumerate(others)
+    ]
+    (store / "records.jsonl").write_text("".join(lines))
+    found = json.loads(printed("query", EXAMPLE, "--json"))
+    assert [(row["task"], row["n"], row["acc"]) for row in found] == [("link", 1, 3.0), ("node", 1, 2.0)]
+    assert len({row["setting"] for row in found}) == 2
 
 
 def test_what_is_refused(store: Path, tmp_path: Path, command: Call, refused: Call) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bes.bench.data import Data
-from bes.bench.fill import FilledCell, fill, read
+from bes.bench.fill import FilledCell, fill, read, shared_means
 from bes.bench.model import ACCURACY, CONVERGENCE, Ask, Cell, Metric, Printed, Protocol, Sheet
 from bes.bench.store import Store
 from bes.bench.units import Unit, failed
@@ -93,7 +94,7 @@ def test_failures_are_said_and_leave_no_value(store: Store, quick: Quick) -> Non
     found = filled(store, cell(quick()))
     assert (found.values, found.runs, found.problem) == ({}, {}, "failed: Out of memory.")
     add(store, quick(), 0, "bes", 0.5)
-    assert filled(store, cell(quick())).problem == "1 of 3 splits"
+    assert filled(store, cell(quick())).problem == "1 of 3 splits, 1 failed: Out of memory."
     add(store, quick(), 1, "bes", 0.75)
     assert filled(store, cell(quick(), n=2)).problem == "", "it was tried again"
 
@@ -104,11 +105,29 @@ def test_methods_without_code_say_so(store: Store) -> None:
 
 
 def test_data_that_are_not_here(store: Store, quick: Quick) -> None:
-    """What was recorded of them elsewhere is shown all the same."""
+    """They stay empty, also where something was recorded once under that name."""
     assert filled(store, cell(quick()), ABSENT).problem == "data set absent"
     add(store, quick(), 0, "bes", 0.5)
     found = filled(store, cell(quick()), ABSENT)
-    assert (found.values, found.problem) == ({0: 50.0}, "1 of 3 splits")
+    assert (found.values, found.problem) == ({}, "data set absent")
+
+
+def test_times_that_are_not_what_they_are_called_are_counted(store: Store, quick: Quick) -> None:
+    for seed, converged in enumerate((True, False, False)):
+        add(store, quick(), seed, "bes", 0.5)
+        record = {**store.records()[-1], "run_id": f"{seed}", "convergence": {"seconds": seed, "converged": converged}}
+        store._note(record)
+    asked = cell(quick())
+    assert asked.ask is not None
+    found = filled(store, replace(asked, ask=replace(asked.ask, metric=CONVERGENCE)))
+    assert (found.values, found.problem) == ({0: 0.0, 1: 1.0, 2: 2.0}, "2 of 3 not converged")
+
+
+def test_means_are_ordered_over_the_splits_that_all_have(quick: Quick) -> None:
+    many, few = (FilledCell(cell(quick()), values, {}) for values in ({0: 1.0, 1: 5.0, 2: 9.0}, {1: 6.0, 0: 0.0}))
+    assert shared_means({"many": many, "few": few}) == {"many": 3.0, "few": 3.0}
+    assert shared_means({"many": many, "none": FilledCell(cell(quick()), {7: 1.0}, {})}) == {}
+    assert shared_means({}) == {}
 
 
 def test_records_of_other_data_are_not_shown(store: Store, quick: Quick) -> None:

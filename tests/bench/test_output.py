@@ -113,7 +113,9 @@ def test_files_and_figures_are_listed_and_there(tmp_path: Path, recorded: Store,
     names = ["index.html", "tables.md", "tables.tex", "convergence-nc.png", "convergence-nc.svg"]
     assert [path.name for path in files] == names
     assert sorted(path.name for path in (tmp_path / "deep" / "own").iterdir()) == sorted(names), "and nothing else"
-    assert (tmp_path / "deep" / "own" / "tables.md").read_text() == markdown(filled)
+    told = "".join(f"\n{sentence}\n" for sentence in filled.absent)
+    assert told, "what to do about the data set that is not here"
+    assert (tmp_path / "deep" / "own" / "tables.md").read_text() == markdown(filled) + told
     assert (tmp_path / "deep" / "own" / "tables.tex").read_text() == latex(filled)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bes.bench import stats
-from bes.bench.fill import FilledCell, FilledSheet
+from bes.bench.fill import FilledSheet, shared_means
 from bes.bench.model import Metric
 from bes.bench.ranks import Ranks, rank
-from bes.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def compare(filled: FilledSheet) -> list[Comparison]:
     for row in sheet.rows:
         if row == sheet.reference:
             continue
-        for metric in _metrics(filled):
+        for metric in metrics_of(filled):
             found += _family(filled, row, metric)
     return found
 
@@ -52,7 +51,7 @@ def _family(filled: FilledSheet, row: str, metric: Metric) -> list[Comparison]:
     return [Comparison(row, column, paired, p) for column, (paired, p) in results.items() if paired.n]
 
 
-def _metrics(filled: FilledSheet) -> list[Metric]:
+def metrics_of(filled: FilledSheet) -> list[Metric]:
     return list(dict.fromkeys(cell.cell.ask.metric for cell in filled.cells if cell.cell.ask is not None))
 
 
@@ -62,21 +61,24 @@ def _values(filled: FilledSheet, row: str, metric: Metric) -> dict[str, dict[int
 
 
 def ranked(filled: FilledSheet, metric: Metric) -> Ranks | None:
-    """Average ranks of the methods that are complete on every data set that any of them has; None for too few."""
-    means: dict[str, dict[str, float]] = {}
-    for cell in filled.cells:
-        mean = cell.summary.mean
-        if _complete(cell) and mean is not None and cell.cell.ask is not None and cell.cell.ask.metric == metric:
-            means.setdefault(cell.cell.row, {})[cell.cell.column] = mean
-    columns = {column for scores in means.values() for column in scores}
-    whole = {row: scores for row, scores in means.items() if scores.keys() == columns}
-    if len(whole) < 3 or len(columns) < 2:
-        return None
-    try:
-        return rank(whole, better=metric.better)
-    except InputError:
-        return None
+    """Average ranks of the rows that are complete where the reference is; None for too few of them or of data sets.
 
-
-def _complete(cell: FilledCell) -> bool:
-    return bool(cell.values) and not cell.problem
+    In each column the means are over the splits that all of these rows have.
+    """
+    whole = {
+        (cell.cell.row, cell.cell.column): cell
+        for cell in filled.cells
+        if cell.values and not cell.problem and cell.cell.ask is not None and cell.cell.ask.metric == metric
+    }
+    reference = filled.sheet.reference
+    columns = [column for column in filled.sheet.columns if (reference, column) in whole]
+    rows = [row for row in filled.sheet.rows if all((row, column) in whole for column in columns)]
+    if len(rows) < 3 or len(columns) < 2:
+        return None
+    scores: dict[str, dict[str, float]] = {row: {} for row in rows}
+    for column in columns:
+        for row, mean in shared_means({row: whole[row, column] for row in rows}).items():
+            scores[row][column] = mean
+    if any(len(found) < 2 for found in scores.values()):
+        return None
+    return rank(scores, better=metric.better)

@@ -51,6 +51,16 @@ def load_graph(name: str) -> Graph:
     return two_classes(graph, name) if name.endswith(BINARY) else graph
 
 
+def load_checked(name: str, expected: str) -> Graph:
+    """The graph of `load_graph`, if it is still the one with that hash."""
+    graph = load_graph(name)
+    if data_hash(graph) != expected:
+        raise InputError(
+            f"The data set '{name}' has changed since the grid began: call it again to run on what is there."
+        )
+    return graph
+
+
 def two_classes(graph: Graph, name: str) -> Graph:
     """The subgraph of the two classes with the most nodes, as classes 0 and 1."""
     y = graph.y

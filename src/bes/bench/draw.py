@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bes.bench import figures
-from bes.bench.compare import ranked
+from bes.bench.compare import metrics_of, ranked
 from bes.bench.diagrams import critical_difference
 from bes.bench.fill import FilledSheet
 from bes.bench.model import ACCURACY, Suite
@@ -39,13 +39,16 @@ def draw(suite: Suite, filled: Sequence[FilledSheet], kept: Kept) -> Drawn:
 
 
 def _diagrams(filled: Sequence[FilledSheet]) -> Drawn:
-    """A critical-difference diagram for each honest sheet of methods with enough of them."""
+    """A critical-difference diagram for each honest sheet and metric with methods and data sets enough."""
     drawn = {}
     for sheet in filled:
-        if sheet.sheet.reference == "BES" and sheet.sheet.protocol.honest:
-            ranks = ranked(sheet, ACCURACY)
+        reference = sheet.sheet.reference
+        for metric in metrics_of(sheet) if reference and sheet.sheet.protocol.honest else ():
+            ranks = ranked(sheet, metric)
             if ranks is not None:
-                drawn[f"{sheet.sheet.name}-ranks"] = critical_difference(ranks, mark="BES")
+                kind = "" if metric == ACCURACY else f"-{metric.name.split(',')[0].lower()}"
+                mark = reference if reference in ranks.methods else None
+                drawn[f"{sheet.sheet.name}{kind}-ranks"] = critical_difference(ranks, mark=mark)
     return drawn
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bes.bench.model import Ask, Cell, Metric, Sheet
@@ -51,46 +52,54 @@ class FilledSheet:
         return next((c for c in self.cells if (c.cell.row, c.cell.column) == (row, column)), None)
 
 
+def shared_means(cells: Mapping[str, FilledCell]) -> dict[str, float]:
+    """The means of several cells over the splits that all of them have: only those can be ordered."""
+    seeds = set.intersection(*(set(cell.values) for cell in cells.values())) if cells else set()
+    if not seeds:
+        return {}
+    return {name: fmean(cell.values[seed] for seed in sorted(seeds)) for name, cell in cells.items()}
+
+
 def read(record: Record, metric: Metric) -> float | None:
     """The metric of a record as it is shown; None where the record has none."""
-    found: Any = record
-    for key in metric.path.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
+    found = _at(record, metric.path)
     return None if found is None else metric.scale * float(found)
 
 
+def _at(record: Record, path: str) -> Any:
+    found: Any = record
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
 def fill(sheet: Sheet, store: Store, data: Mapping[str, Data]) -> FilledSheet:
-    """Every cell with what the store holds for it; `data` says of each data set whether it is here."""
+    """Every cell with what the store holds for it; that of a data set which is not here stays empty."""
     return FilledSheet(sheet, tuple(_fill(cell, store, data) for cell in sheet.cells))
 
 
 def _fill(cell: Cell, store: Store, data: Mapping[str, Data]) -> FilledCell:
     if cell.ask is None:
         return FilledCell(cell, {}, {}, cell.why)
-    here = data[cell.ask.config.dataset]
-    known = here.hash or store.known_hash(here.name)  # recorded runs can be shown where their data are not
+    known = data[cell.ask.config.dataset].hash
     if known is None:
         return FilledCell(cell, {}, {}, "data set absent")
     return _read(cell, cell.ask, store, known)
 
 
 def _read(cell: Cell, ask: Ask, store: Store, data_hash: str) -> FilledCell:
-    values, runs, errors, recorded = {}, {}, [], 0
-    for unit in unit_of(ask):
-        record = store.of(unit, data_hash).get(ask.arm)
-        if record is None:
-            continue
-        if has_failed(record):
-            errors.append(record["error"])
-            continue
-        value = read(record, ask.metric)
-        recorded += 1
-        if value is not None:
-            values[unit.seed], runs[unit.seed] = value, record["run_id"]
-    problem = ""
-    if errors and not values:
-        problem = f"failed: {errors[0]}"
+    found = {unit.seed: store.of(unit, data_hash).get(ask.arm) for unit in unit_of(ask)}
+    records = {seed: record for seed, record in found.items() if record is not None}
+    errors = [record["error"] for record in records.values() if has_failed(record)]
+    ended = {seed: record for seed, record in records.items() if not has_failed(record)}
+    values = {seed: value for seed, record in ended.items() if (value := read(record, ask.metric)) is not None}
+    unsure = sum(not _at(ended[seed], ask.metric.sure) for seed in values) if ask.metric.sure else 0
+    problems = []
+    if not values:
+        none = "no value recorded" if ended else "not run yet"
+        problems = [f"failed: {errors[0]}" if errors else none]
     elif len(values) < len(ask.seeds):
-        none = "no value recorded" if recorded else "not run yet"
-        problem = f"{len(values)} of {len(ask.seeds)} splits" if values else none
-    return FilledCell(cell, values, runs, problem)
+        problems.append(f"{len(values)} of {len(ask.seeds)} splits")
+        problems += [f"{len(errors)} failed: {errors[0]}"] if errors else []
+    problems += [f"{unsure} of {len(values)} not {ask.metric.sure.rpartition('.')[2]}"] if unsure else []
+    return FilledCell(cell, values, {seed: ended[seed]["run_id"] for seed in values}, ", ".join(problems))

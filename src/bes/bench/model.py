@@ -39,18 +39,21 @@ class Metric:
     Attributes:
         path: Where the number is in a record, such as `metrics.test.acc`; paths may also lead to seconds.
         scale: What the number is multiplied by to be shown: 100 makes percent.
+        sure: Where a record says whether the number is what it is called, such as `convergence.converged`; cells count
+            those that are not.
     """
 
     name: str
     path: str
     scale: float = 100.0
     better: Literal["higher", "lower"] = "higher"
+    sure: str = ""
 
 
 ACCURACY = Metric("accuracy", "metrics.test.acc")
 F1 = Metric("F1", "metrics.test.f1")
 AUC = Metric("AUC", "metrics.test.auroc")
-CONVERGENCE = Metric("convergence, s", "convergence.seconds", 1.0, "lower")
+CONVERGENCE = Metric("convergence, s", "convergence.seconds", 1.0, "lower", "convergence.converged")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pickle
 import socket
 from typing import Any
 
-from bes.bench.data import load_graph
+from bes.bench.data import load_checked
 from bes.bench.units import Outcome, Unit, Worker
 from bes.errors import InputError
 from bes.graph.graph import Graph
@@ -46,7 +46,7 @@ class RayCrew:
 
     def start(self, worker: int, unit: Unit, data_hash: str) -> None:
         try:
-            graph = self._graph(unit.config.dataset)
+            graph = self._graph(unit.config.dataset, data_hash)
         except (InputError, OSError) as error:  # the file went away, and its units alone with it
             self._unstarted.append((worker, Outcome(unit, [], 0.0, str(error))))
             return
@@ -67,10 +67,10 @@ class RayCrew:
         actor = options.remote(self.threads, library_version())
         return actor, actor.place.remote()
 
-    def _graph(self, name: str) -> Any:
+    def _graph(self, name: str, data_hash: str) -> Any:
         """The graph in the object store, which keeps those that were asked for last."""
         if name not in self._graphs:
-            self._graphs[name] = self._ray.put(load_graph(name))
+            self._graphs[name] = self._ray.put(load_checked(name, data_hash))
         self._graphs[name] = self._graphs.pop(name)  # goes last
         for old in list(self._graphs)[: -(self.size + 1)]:
             del self._graphs[old]

@@ -17,7 +17,8 @@ from bes.bench.model import Suite
 from bes.bench.runner import picture_folder
 from bes.bench.store import Store
 from bes.bench.tables import comparison_grid, to_html, to_latex, to_markdown
-from bes.bench.units import of_picture
+from bes.bench.tables.grid import Grid
+from bes.bench.units import of_picture, units_of
 from bes.errors import InputError
 from bes.files import whole_file
 from bes.records import writing
@@ -33,6 +34,7 @@ class Filled:
     Attributes:
         kept: Folders of the runs that figures are drawn from, by the picture's name.
         missing: Pictures that have no run, with the reason.
+        absent: What to do about each data set that is not here.
     """
 
     suite: Suite
@@ -40,11 +42,14 @@ class Filled:
     comparisons: dict[str, list[Comparison]]
     kept: dict[str, Path] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, suite: Suite, store: Store, data: Mapping[str, Data]) -> Filled:
         sheets = [fill(sheet, store, data) for sheet in suite.sheets]
         found = cls(suite, sheets, {one.sheet.name: compare(one) for one in sheets})
+        asked = dict.fromkeys(unit.config.dataset for unit in units_of([suite]))
+        found.absent = [data[name].absent for name in asked if data[name].absent]
         for picture in suite.pictures:
             known = data[picture.config.dataset].hash
             if known is None:
@@ -73,6 +78,7 @@ class Filled:
                 for one in self.sheets
             ],
             "pictures": {**dict.fromkeys(self.kept, "kept"), **self.missing},
+            "absent": self.absent,
         }
 
 
@@ -98,7 +104,8 @@ def write(filled: Filled, folder: Path) -> tuple[list[Path], list[str]]:
         files, notes = figure_files(filled, folder)
         texts = {"index.html": page(filled, files)}
         if filled.sheets:
-            texts |= {"tables.md": markdown(filled), "tables.tex": latex(filled)}
+            absent = "".join(f"\n{sentence}\n" for sentence in filled.absent)
+            texts |= {"tables.md": markdown(filled) + absent, "tables.tex": latex(filled)}
         for name, text in texts.items():
             with whole_file(folder / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
@@ -115,28 +122,27 @@ def figure_files(filled: Filled, folder: Path) -> tuple[list[Path], list[str]]:
 
 
 def markdown(filled: Filled, level: int = 2) -> str:
-    """Every sheet, each followed by its comparisons."""
-    parts = []
-    for one in filled.sheets:
-        parts.append(to_markdown(one, level))
-        found = filled.comparisons[one.sheet.name]
-        if found:
-            parts.append(to_markdown(comparison_grid(one, found), level + 1))
-    return "\n".join(parts)
+    """Every sheet, and one level below it its comparisons."""
+    return "\n".join(to_markdown(one, level + isinstance(one, Grid)) for one in _grids(filled))
 
 
 def latex(filled: Filled) -> str:
-    return "\n".join(to_latex(one) for one in filled.sheets)
+    return "\n".join(map(to_latex, _grids(filled)))
 
 
-def page(filled: Filled, files: list[Path]) -> str:
-    grids: list[Any] = []
+def _grids(filled: Filled) -> list[FilledSheet | Grid]:
+    """Every sheet, each followed by its comparisons."""
+    grids: list[FilledSheet | Grid] = []
     for one in filled.sheets:
         found = filled.comparisons[one.sheet.name]
         grids += [one, comparison_grid(one, found)] if found else [one]
+    return grids
+
+
+def page(filled: Filled, files: list[Path]) -> str:
     pictures = [(path.stem, _embedded(path)) for path in files if path.suffix == ".svg"]
-    intro = "\n\n".join(f"{name}: {why}." for name, why in filled.missing.items())
-    return to_html(grids, title=filled.suite.title, figures=pictures, intro=intro)
+    intro = "\n\n".join([*(f"{name}: {why}." for name, why in filled.missing.items()), *filled.absent])
+    return to_html(_grids(filled), title=filled.suite.title, figures=pictures, intro=intro)
 
 
 def _embedded(path: Path) -> str:

@@ -43,18 +43,26 @@ class Processes:
         self._at: dict[int, Unit] = {}
 
     def start(self, worker: int, unit: Unit, data_hash: str) -> None:
-        if worker not in self._members or not self._members[worker][0].is_alive():  # it may have died between units
-            here, there = self._context.Pipe()
-            process = self._context.Process(target=_serve, args=(there, self._threads, self._lifeline), daemon=True)
-            process.start()
-            there.close()  # else the end of the process would not end the pipe
-            self._members[worker] = process, here
         self._at[worker] = unit
+        if worker in self._members:
+            try:
+                self._members[worker][1].send((unit, data_hash))
+                return
+            except OSError:  # it died between units
+                self._members.pop(worker)[0].join()
+        self._members[worker] = self._hire()
         self._members[worker][1].send((unit, data_hash))
+
+    def _hire(self) -> tuple[BaseProcess, Connection]:
+        here, there = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(there, self._threads, self._lifeline), daemon=True)
+        process.start()
+        there.close()  # else the end of the process would not end the pipe
+        return process, here
 
     def wait(self, seconds: float) -> list[tuple[int, Outcome]]:
         ends = {self._members[worker][1]: worker for worker in self._at}
-        ready = [ends[end] for end in wait(list(ends), seconds) if isinstance(end, Connection)]
+        ready = [ends[end] for end in wait(list(ends), seconds)]  # type: ignore[index]
         return [(worker, self._receive(worker)) for worker in ready]
 
     def _receive(self, worker: int) -> Outcome:
@@ -62,7 +70,7 @@ class Processes:
         process, end = self._members[worker]
         try:
             outcome: Outcome = end.recv()
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):  # also in the midst of what it sends
             process.join()
             del self._members[worker]  # the next unit gets a new process
             return Outcome(unit, [], 0.0, _obituary(process.exitcode))
@@ -86,7 +94,7 @@ def _obituary(code: int | None) -> str:
 
 def _serve(end: Connection, threads: int, lifeline: Connection) -> None:
     """Run units until there is nobody to give them."""
-    from bes.bench.data import load_graph
+    from bes.bench.data import load_checked
     from bes.bench.units import Worker
     from bes.errors import InputError
     from bes.graph.graph import Graph
@@ -97,11 +105,11 @@ def _serve(end: Connection, threads: int, lifeline: Connection) -> None:
     while True:
         try:
             unit, data_hash = end.recv()
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):
             return
         name = unit.config.dataset
         try:
-            graphs = graphs if name in graphs else {name: load_graph(name)}
+            graphs = graphs if name in graphs else {name: load_checked(name, data_hash)}
         except InputError as error:  # it was there when the grid began
             end.send(Outcome(unit, [], 0.0, str(error)))
             continue

@@ -22,8 +22,8 @@ FILES = ("records.jsonl.gz", "records.jsonl")
 
 #: A query to begin with.
 EXAMPLE = (
-    "select dataset, arm, count(*) as n, avg(test_acc) as acc "
-    "from runs where status = 'done' group by all order by dataset, arm desc"
+    "select task, dataset, arm, setting, count(test_acc) as n, avg(test_acc) as acc from runs "
+    "where honest group by all order by all"
 )
 
 #: The columns of `runs`: their type, and where in a record they come from.
@@ -31,6 +31,9 @@ COLUMNS: dict[str, tuple[str, str]] = {
     **{key: ("VARCHAR", key) for key in ("run_id", "status", "error", "dataset", "task", "split")},
     "seed": ("BIGINT", "seed"),
     **{key: ("VARCHAR", key) for key in ("arm", "selection")},
+    "message": ("VARCHAR", "config.links.message"),
+    "honest": ("BOOLEAN", "selection, config.links.message"),
+    "setting": ("VARCHAR", "config"),
     **{f"test_{key}": ("DOUBLE", f"metrics.test.{key}") for key in ("acc", "f1", "auroc", "ap")},
     "test_hits50": ("DOUBLE", "metrics.test.hits@50"),
     **{f"val_{key}": ("DOUBLE", f"metrics.val.{key}") for key in ("acc", "f1", "auroc")},
@@ -53,6 +56,9 @@ COLUMNS: dict[str, tuple[str, str]] = {
 #: Columns that are more than one value of a record read.
 _MADE = {
     "status": "coalesce(record->>'$.status', 'done')",  # `bes run` records a seed only when it is done
+    "honest": "record->>'$.selection' = 'validation' and not coalesce("
+    "record->>'$.task' = 'link' and record->>'$.config.links.message' = 'all', false)",
+    "setting": "left(md5(record->>'$.config'), 8)",  # runs that differ in nothing but data, seed and arm share it
     "seconds": "list_sum([try_cast(stage as DOUBLE) for stage in (record->>'$.seconds.*')])",
     "encoders": "nullif(array_to_string(record->>'$.config.encoders.names[*]', '+'), '')",
 }

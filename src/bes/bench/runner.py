@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from bes.bench.data import load_graph, look_up
+from bes.bench.data import load_checked, look_up
 from bes.bench.model import Suite
 from bes.bench.processes import Crew, MakeCrew, Processes
 from bes.bench.store import Store, has_failed
@@ -161,7 +161,7 @@ class Runner:
         assert outcome.result is not None
         shutil.rmtree(place, ignore_errors=True)  # of a kill in the midst of this
         directory = RunDirectory(place, unit.config, self._hash(unit))
-        directory.keep(load_graph(unit.config.dataset))
+        directory.keep(load_checked(unit.config.dataset, self._hash(unit)))
         directory.add(outcome.result)
         with whole_file(place / "curves.json") as temporary:
             temporary.write_text(json.dumps(outcome.curves), encoding="utf-8")

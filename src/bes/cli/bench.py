@@ -90,4 +90,6 @@ def bench(
     if shown:
         console.print_bench(runner.absent_data, runner.failed())
     if as_json:
-        console.print_json([filled.as_json() for filled in results])
+        console.print_json({"suites": [filled.as_json() for filled in results], "failed": runner.failed()})
+    if runner.failed():
+        raise typer.Exit(1)

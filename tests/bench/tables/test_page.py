@@ -143,5 +143,5 @@ def test_any_text_comes_back(build: Build, row: str, column: str, problem: str, 
     assert page.all("p")[1:] == ([note] if note.strip() else [])
 
 
-def test_the_package_exports_three_functions() -> None:
-    assert tables.__all__ == ["to_html", "to_latex", "to_markdown"]
+def test_the_package_exports_what_renders() -> None:
+    assert tables.__all__ == ["comparison_grid", "to_html", "to_latex", "to_markdown"]

@@ -90,8 +90,8 @@ def pairwise_vs_centers() -> Suite:
         cells = _cells(8, task, variants(task), metric=CONVERGENCE)
         note = (
             "Seconds of shaping until the loss has converged (it stays within 5% of its fall above the lowest; all of "
-            "them where it still falls at the end), on the machine named above, two runs at a time; the paper's are of "
-            "its whole training on its own machine, read off curves."
+            "them where it still falls at the end); the paper's are of its whole training on its own machine, read off "
+            "curves."
         )
         return Sheet(
             f"pairwise-vs-centers-seconds-{task.lower()}",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bes.bench.fill import FilledCell, FilledSheet
+from bes.bench.fill import FilledCell, FilledSheet, shared_means
 from bes.bench.tables.words import about, protocol
 
 #: What a text stands for, beyond what it says: a partial one lacks splits, a missing one has no number at all.
@@ -144,10 +144,13 @@ def _difference(cell: FilledCell | None) -> Text:
 def _marks(cells: dict[str, FilledCell | None]) -> dict[str, Mark]:
     """Best and second by row, among the complete cells of a column; what looks equal when rounded is a tie.
 
+    Where some have more splits than others, those that all have decide.
+
     A single complete cell has nothing to be better than, and different metrics have no order: no marks.
     """
     asks = {cell.cell.ask.metric for cell in cells.values() if cell and cell.cell.ask}
-    means = {row: round(mean, 2) for row, cell in cells.items() if (mean := _complete(cell)) is not None}
+    complete = {row: cell for row, cell in cells.items() if cell is not None and _complete(cell) is not None}
+    means = {row: round(mean, 2) for row, mean in shared_means(complete).items()}
     if len(asks) != 1 or len(means) < 2:
         return {}
     order = sorted(set(means.values()), reverse=asks.pop().better == "higher")
