@@ -149,3 +149,18 @@ def test_a_method_that_lacks_a_split_or_a_data_set_is_not_ranked() -> None:
         assert len(ranks.average) == 3
     partial["GCN", "b"] = spread(1)
     assert ranked(filled(partial), ACCURACY) is None, "two complete methods are left"
+
+
+def test_a_method_with_another_data_set_does_not_remove_the_others() -> None:
+    given = three("a", "b")
+    given["GAT", "c"] = ABOVE
+    ranks = ranked(filled(given), ACCURACY)
+    assert ranks is not None
+    assert (ranks.n_datasets, len(ranks.methods)) == (2, 3)
+
+
+def test_without_the_reference_nothing_is_ranked() -> None:
+    given = three("a", "b")
+    given["SGC", "a"], given["SGC", "b"] = ABOVE, ABOVE
+    given["BES", "a"], given["BES", "b"] = spread(1), spread(1)
+    assert ranked(filled(given), ACCURACY) is None

@@ -47,8 +47,7 @@ def _diagrams(filled: Sequence[FilledSheet]) -> Drawn:
             ranks = ranked(sheet, metric)
             if ranks is not None:
                 kind = "" if metric == ACCURACY else f"-{metric.name.split(',')[0].lower()}"
-                mark = reference if reference in ranks.methods else None
-                drawn[f"{sheet.sheet.name}{kind}-ranks"] = critical_difference(ranks, mark=mark)
+                drawn[f"{sheet.sheet.name}{kind}-ranks"] = critical_difference(ranks, mark=reference)
     return drawn
 
 
