@@ -54,9 +54,8 @@ def test_every_suite_is_listed(command: Call, monkeypatch: pytest.MonkeyPatch) -
     called = command("bench")
     assert called.code == 0
     assert len(SUITES) == 16
-    for name, make in SUITES.items():
+    for name in SUITES:
         assert name in called.out
-        assert make().title in called.out
     shown = json.loads(command("bench", "--json").out)
     assert [one["suite"] for one in shown] == list(SUITES)
     assert all(one["title"] for one in shown)

@@ -109,7 +109,7 @@ def test_edges_of_csv_files(tmp_path: Path, small_graph: Graph, command: Call, r
         (("--task", "link", "--split", "random:90/20/10"), ("random:90/20/10", "random:85/5/10")),
         (("--task", "link", "--boundary", "middle"), ("boundary", "'middle'")),
         (("--task", "link", "--rivals", "katz"), ("arm 'katz' is not known",)),
-        (("--rivals", "cn"), ("arm 'cn' is not known for nodes",)),
+        (("--rivals", "cn"), ("arm 'cn' is not known",)),
         (("--task", "link", "--decoder", "sage"), ("decoder 'sage' is not known",)),
         (("--task", "link", "--set", "lr=1e30", "--set", "encoders.lr=1e30"), ("could be",)),
     ],

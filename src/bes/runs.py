@@ -74,8 +74,8 @@ def run(
     context = get_context("spawn")  # forked torch threads hang
     lifeline, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, lifeline))
-    futures = [pool.submit(_run_one, config, graph, seed, directory.path, log) for seed in missing]
     try:
+        futures = [pool.submit(_run_one, config, graph, seed, directory.path, log) for seed in missing]
         for future in as_completed(futures):
             keep(future.result())
     except BrokenProcessPool:
@@ -83,7 +83,7 @@ def run(
             f"A process of --jobs {jobs} was killed, most often for want of memory: call it again with fewer to go on."
         ) from None
     except BaseException:
-        resource_sharer.stop(1)  # which would complain about workers that end while they receive the graph
+        _hush()
         ours.close()  # a seed at work would run to its end, for nobody
         raise
     finally:
@@ -105,6 +105,13 @@ def _run_one(
     shutil.rmtree(place, ignore_errors=True)  # of a seed that was stopped and begins anew
     with make_log(log, place) as kept:
         return run_seed(config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)])
+
+
+def _hush() -> None:
+    """Stop sending graphs: the sender would complain about workers that end while they receive one."""
+    stopping = threading.Thread(target=resource_sharer.stop, args=(1,), daemon=True)
+    stopping.start()
+    stopping.join(2)
 
 
 def start_worker(threads: int, lifeline: Connection) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bes.bench import on_ray
+from bes.bench.data import load_graph
 from bes.bench.model import ACCURACY, Ask, Cell, Picture, Protocol, Sheet, Suite
 from bes.bench.on_ray import RayCrew, ray_crew, share
 from bes.bench.processes import Crew, Processes
@@ -22,7 +23,7 @@ from bes.bench.store import Store
 from bes.bench.units import Outcome, Unit
 from bes.config import RunConfig
 from bes.errors import InputError
-from bes.records import library_version
+from bes.records import data_hash, library_version
 
 ray = pytest.importorskip("ray")
 
@@ -171,9 +172,9 @@ def test_a_node_with_another_version_stops_the_suite(
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_worker_that_dies_before_its_unit_is_replaced(of_file: Build) -> None:
+def test_a_worker_that_dies_before_its_unit_is_replaced(of_file: Build, graph_file: Path) -> None:
     crew, unit = RayCrew(1), Unit(of_file(), 0)
-    crew.start(0, unit, "0")
+    crew.start(0, unit, data_hash(load_graph(str(graph_file))))
     ray.kill(crew._members[0][0])
     ended: list[tuple[int, Outcome]] = []
     until(lambda: bool(ended.extend(crew.wait(0.25)) or ended))
@@ -197,10 +198,10 @@ def test_a_file_that_went_away_fails_its_unit_alone(of_file: Build, graph_file: 
 @pytest.mark.usefixtures("cluster")
 def test_graphs_are_read_once_and_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    monkeypatch.setattr(on_ray, "load_graph", lambda name: seen.append(name) or name)
+    monkeypatch.setattr(on_ray, "load_checked", lambda name, _: seen.append(name) or name)
     crew = RayCrew(1)
     for name in "aababcbca":
-        assert ray.get(crew._graph(name)) == name
+        assert ray.get(crew._graph(name, "0")) == name
     assert "".join(seen) == "abca", "one worker: the last two are kept"
     crew.close()
 
@@ -236,13 +237,16 @@ def test_an_address_where_nobody_is_is_named(address: str, monkeypatch: pytest.M
 
 DRIVER = """
 import sys
+from bes.bench.data import load_graph
 from bes.bench.on_ray import ray_crew
 from bes.bench.units import Unit
 from bes.config import RunConfig
+from bes.records import data_hash
 
 crew = ray_crew(3)  # also where there are fewer CPUs
 try:
-    crew.start(0, Unit(RunConfig.build(sys.argv[1], given={"encoders": {"epochs": 10_000_000}}), 0), "0")
+    unit = Unit(RunConfig.build(sys.argv[1], given={"encoders": {"epochs": 10_000_000}}), 0)
+    crew.start(0, unit, data_hash(load_graph(sys.argv[1])))
     print(crew.threads, crew.place(0)[1], flush=True)
     while True:
         crew.wait(0.25)
