@@ -90,11 +90,12 @@ def verdict(*families: Family) -> str:
     up, down = (sum(len(beyond(found)[side]) for found in families) for side in (0, 1))
     if not n:
         return "not measured"
+    of = f"of {n} comparison{'s' * (n != 1)}"
     if not up and not down:
-        return f"not seen in any of {n} comparisons"
+        return f"not seen in any {of}"
     if not down:
-        return f"seen in {up} of {n} comparisons"
-    return f"contradicted in {down} of {n} comparisons" if not up else f"seen in {up} and contradicted in {down} of {n}"
+        return f"seen in {up} {of}"
+    return f"contradicted in {down} {of}" if not up else f"seen in {up} and contradicted in {down} {of}"
 
 
 def alike(found: Family) -> str:
