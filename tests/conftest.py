@@ -1,6 +1,7 @@
 """A small graph, quick settings, and the command line as a function."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,11 @@ class Called(NamedTuple):
     code: int
     out: str
     err: str
+
+
+# Started in the background, we would hand it down to every process of a test that Ctrl-C is ignored.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
