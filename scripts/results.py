@@ -151,8 +151,8 @@ def check() -> None:
 
 def _joined_readme() -> str:
     """README.md has a part of each: as it is, if every part is as its records say."""
-    for module in (sys.modules[__name__], first_look, links):
-        text = module.documents().get(README)
+    for made in (documents, first_look.documents, links.documents):
+        text = made().get(README)
         if text is not None and text != README.read_text():
             return text
     return README.read_text()

@@ -75,7 +75,7 @@ def test_a_changed_number_is_found(what, monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(results, "RECORDS", tmp_path / "changed.jsonl.gz")
     with pytest.raises(SystemExit):
         results.check()
-    assert "table1.md is not what the committed records say" in capsys.readouterr().out
+    assert "is not what the committed records say" in capsys.readouterr().out
 
 
 def test_the_suite_of_the_guide_can_be_read(tmp_path):
