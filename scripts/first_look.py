@@ -10,9 +10,10 @@ import argparse
 import statistics
 from pathlib import Path
 
-from recorded import ROOT, between, cell_of, keep, kept, stamped, versions, write
+from recorded import ROOT, between, cell_of, keep, stamped, versions, write
 from scipy import stats
 
+from bes.bench.store import unpack
 from bes.config import RunConfig
 from bes.graph.catalog import load
 from bes.runs import run
@@ -49,7 +50,7 @@ def measure() -> None:
 
 def documents() -> dict[Path, str]:
     """The documents as the committed records, and nothing else, make them."""
-    records = kept(RECORDS)
+    records = unpack(RECORDS)
     first = records[0]
     honest = table(records, [cell for cell in CELLS if cell[2] == "validation"])
     page = TEXT.format(

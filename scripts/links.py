@@ -16,9 +16,10 @@ from typing import Any
 from unittest.mock import patch
 
 from links_text import PAPER, README_TEXT, TEXT
-from recorded import ROOT, between, cell_of, keep, kept, stamped, table, versions, write
+from recorded import ROOT, between, cell_of, keep, stamped, table, versions, write
 from scipy import stats
 
+from bes.bench.store import unpack
 from bes.config import RunConfig
 from bes.graph import links, negatives
 from bes.graph.catalog import load
@@ -121,7 +122,7 @@ def reverse_edges_ignored() -> Iterator[None]:
 
 def documents() -> dict[Path, str]:
     """The documents as the committed records, and nothing else, make them."""
-    records = kept(RECORDS)
+    records = unpack(RECORDS)
     days = sorted({record["date"] for record in records})
     shaped = shaped_table(records)
     page = TEXT.format(

@@ -29,10 +29,6 @@ def keep(path: Path, records: list[Record]) -> None:
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def kept(path: Path) -> list[Record]:
-    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-
-
 def cell_of(records: list[Record], dataset: str, cell: str) -> list[Record]:
     return [r for r in records if r["dataset"] == dataset and r["cell"] == cell]
 

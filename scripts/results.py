@@ -135,9 +135,9 @@ def _stamp(records: list[Record]) -> str:
 
 def check() -> None:
     """Exit with a complaint if a page differs from what the records say."""
-    pages = {**documents(), **first_look.documents(), **links.documents()}
-    pages[README] = _joined_readme()
-    wrong = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
+    made = [page for part in (documents, first_look.documents, links.documents) for page in part().items()]
+    pages = dict(made)  # README.md has a part of each
+    wrong = dict.fromkeys(path for path, text in made if not path.exists() or path.read_text() != text)
     for path in wrong:
         print(f"{path.relative_to(ROOT)} is not what the committed records say.")
     lost = [f"{path.name}: {name}" for path in pages for name in _linked(path) if not (path.parent / name).exists()]
@@ -147,15 +147,6 @@ def check() -> None:
         sys.exit(1)
     numbers = sum(len(re.findall(r"\d+\.\d+", path.read_text())) for path in pages)
     print(f"{numbers} numbers in {len(pages)} documents are what the committed records say.")
-
-
-def _joined_readme() -> str:
-    """README.md has a part of each: as it is, if every part is as its records say."""
-    for made in (documents, first_look.documents, links.documents):
-        text = made().get(README)
-        if text is not None and text != README.read_text():
-            return text
-    return README.read_text()
 
 
 def _linked(path: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,9 +62,7 @@ def _with_values(filled: FilledSheet) -> FilledSheet:
     """The sheet without the rows whose data set is absent."""
     rows = {cell.cell.row for cell in filled.cells if cell.values}
     cells = tuple(cell for cell in filled.cells if cell.cell.row in rows)
-    sheet = filled.sheet
-    kept = type(sheet)(sheet.name, sheet.title, sheet.protocol, tuple(cell.cell for cell in cells), sheet.note)
-    return FilledSheet(kept, cells)
+    return FilledSheet(replace(filled.sheet, cells=tuple(cell.cell for cell in cells)), cells)
 
 
 def _stored(suite: Suite, kept: Kept) -> list[tuple[str, StoredRun]]:

@@ -24,6 +24,7 @@ from bes.pipeline import watching
 from bes.pipeline.results import (
     ArmResult,
     SeedResult,
+    check_rivals,
     clock,
     fit_quietly,
     make_shaper,
@@ -39,10 +40,7 @@ from bes.tasks.node import NodeTask, check_labels
 def check_nodes(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     """Refuse what `run_nodes` would refuse on the way."""
     pick(KINDS, config.decoder.kind, "decoder")
-    for i, name in enumerate(config.rivals):
-        pick(CONVS, name, "arm")
-        if name in config.rivals[:i]:
-            raise InputError(f"The arm '{name}' is named twice among the rivals: name it once.")
+    check_rivals(config, CONVS)
     if config.links != LinkConfig():
         raise InputError("The settings under links, such as boundary, mean nothing for nodes: use --task link or edge.")
     for seed in seeds:

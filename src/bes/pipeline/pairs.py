@@ -25,7 +25,7 @@ from bes.models.pairs import KINDS
 from bes.pipeline import boundaries, watching
 from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, make_encoders, network_arm, score_arm
 from bes.pipeline.boundaries import Shaped
-from bes.pipeline.results import ArmResult, SeedResult, clock, prepare
+from bes.pipeline.results import ArmResult, SeedResult, check_rivals, clock, prepare
 from bes.pipeline.trained import Trained, control_key
 from bes.progress import Watch
 from bes.tasks.edge import EdgeTask
@@ -42,7 +42,8 @@ def check_pairs(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         raise InputError(f"The setting selection={config.selection} is for nodes only: pairs are chosen on validation.")
     if config.task == "edge" and (config.links.message, config.links.select) != ("train", "auc"):
         raise InputError("The settings links.message and links.select are for --task link only: leave them out.")
-    _check_rivals(config)
+    heuristics = HEURISTICS if config.task == "link" else {}
+    check_rivals(config, {**dict.fromkeys(OTHER_MODES), **dict.fromkeys(CONVS), **dict.fromkeys(heuristics)})
     modes = [pick_mode(config, graph), *(OTHER_MODES[name] for name in config.rivals if name in OTHER_MODES)]
     if modes[0] in modes[1:]:
         raise InputError(f"The arm 'bes-{modes[0]}' would be arm bes again: leave it out of the rivals.")
@@ -62,15 +63,6 @@ def check_pairs(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
                 f"have {split.n_classes}: use mlp."
             )
         node_labels(config, graph, seed)
-
-
-def _check_rivals(config: RunConfig) -> None:
-    known = {**dict.fromkeys(OTHER_MODES), **dict.fromkeys(CONVS)}
-    known |= dict.fromkeys(HEURISTICS) if config.task == "link" else {}
-    for i, name in enumerate(config.rivals):
-        pick(known, name, "arm")
-        if name in config.rivals[:i]:
-            raise InputError(f"The arm '{name}' is named twice among the rivals: name it once.")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +17,10 @@ from torch import Tensor
 from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.core.shaper import BoundaryShaper
+from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.scaling import scale
+from bes.models.convs import pick
 from bes.progress import Step
 
 
@@ -69,6 +71,14 @@ class SeedResult:
     rows: dict[str, np.ndarray]
     history: list[dict[str, Any]]
     model: NodeModel | None = None
+
+
+def check_rivals(config: RunConfig, known: Mapping[str, object]) -> None:
+    """Refuse arms that are not `known`, or named twice."""
+    for i, name in enumerate(config.rivals):
+        pick(known, name, "arm")
+        if name in config.rivals[:i]:
+            raise InputError(f"The arm '{name}' is named twice among the rivals: name it once.")
 
 
 def prepare(graph: Graph, config: RunConfig) -> Graph:
