@@ -190,7 +190,6 @@ def _doubts(absent: list[str]) -> list[str]:
                 f"- Five splits can give no p below {stats.smallest_p(5):.3f}, ten none below "
                 f"{stats.smallest_p(10):.3f}. Where five stand behind a difference, its interval is all there is.",
                 f"- Not here, and left empty: {', '.join(absent) or 'nothing'}; this page does not speak about them.",
-                "- Rivals that are printed and not built yet are named in their cells.",
                 "- Encoders, decoder and settings are the paper's where it states them; unclear points are settled as "
                 "in the README's table. For links the encoders are ours, because the paper names none.",
                 f"- The paper contradicts itself in {_count(contradictions())} places: {contradictions()}.",

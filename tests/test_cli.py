@@ -265,7 +265,7 @@ def test_the_module_runs_and_refuses_in_a_process_of_its_own(tmp_path: Path) -> 
 def test_stopped_by_hand_it_says_how_to_go_on(
     tmp_path: Path, graph_file: Path, command: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bes.runs.run_seed", stop)

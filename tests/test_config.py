@@ -145,6 +145,8 @@ def test_frozen() -> None:
 
 def other(model: type[BaseModel], name: str, value: Any) -> Any:
     """Another valid value of a field."""
+    if isinstance(value, dict):
+        return {"gcn": {}}
     choices = [choice for choice in get_args(model.model_fields[name].annotation) if isinstance(choice, str)]
     if isinstance(value, bool):
         return not value
@@ -232,3 +234,36 @@ def test_pair_models_have_the_configurations_defaults() -> None:
         assert getattr(decoder, name) == value, name
     assert (encoders.decoder, encoders.hidden) == (config.decoder.kind, config.decoder.hidden)
     assert encoders.batch == decoder.batch == config.links.batch
+
+
+# Methods
+
+
+@pytest.mark.parametrize("given", ["gcn,h2gcn", ["gcn", "h2gcn"], {"gcn": {}, "h2gcn": None}])
+def test_methods_are_given_by_name_or_with_options(given: Any) -> None:
+    plan = RunConfig.build("mine", given={"methods": given})
+    assert plan.methods == {"gcn": {}, "h2gcn": {}}
+    assert plan.methods_alone == ("gcn", "h2gcn")
+    assert not plan.paired
+
+
+def test_without_methods_and_with_bes_among_them_a_run_is_paired() -> None:
+    assert RunConfig.build("mine").paired
+    plan = RunConfig.build("mine", given={"methods": "bes,gcn"})
+    assert plan.paired
+    assert plan.methods_alone == ("gcn",)
+
+
+def test_an_option_of_a_method_is_set_by_the_methods_name(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("methods: {gcn: {hidden: 8, dropout: 0.1}}")
+    plan = RunConfig.build("mine", file=file, settings=["gcn.hidden=32", "encoders.lr=0.1"])
+    assert plan.methods == {"gcn": {"hidden": 32, "dropout": 0.1}}
+    assert plan.encoders.lr == 0.1
+    with pytest.raises(InputError, match=r"gat\.hidden"):
+        RunConfig.build("mine", file=file, settings=["gat.hidden=32"])
+
+
+def test_configurations_with_methods_can_be_members_of_a_set() -> None:
+    one, two = (RunConfig.build("mine", given={"methods": {"gcn": {"hidden": width}}}) for width in (8, 16))
+    assert len({one, two, one.model_copy()}) == 2

@@ -366,6 +366,22 @@ def test_runs_of_pairs_predict_no_nodes(finished: RunDirectory, tmp_path: Path, 
     assert not (tmp_path / "run" / "predictions.csv").exists()
 
 
+def test_runs_of_methods_alone_keep_no_model(finished: RunDirectory, tmp_path: Path) -> None:
+    shutil.copytree(finished.path, tmp_path / "run")
+    content = json.loads((tmp_path / "run" / "config.json").read_text())
+    content["config"]["methods"] = {"gcn": {}}
+    (tmp_path / "run" / "config.json").write_text(json.dumps(content))
+    stored = StoredRun(tmp_path / "run")
+    calls: list[Callable[[], object]] = [
+        lambda: predict_run(stored),
+        lambda: predict_new(stored, tmp_path / "nodes.csv", None, tmp_path / "p.csv", arm="bes"),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match="is of methods alone and kept no model to predict with: run it with bes"):
+            call()
+    assert not (tmp_path / "run" / "predictions.csv").exists()
+
+
 def test_a_tsv_is_separated_by_tabs(tmp_path: Path) -> None:
     write_predictions(tmp_path / "p.tsv", ["a", "b"], "who", ["x", "y"], np.array([[0.25, 0.75], [1.0, 0.0]]))
     with (tmp_path / "p.tsv").open(newline="", encoding="utf-8") as file:

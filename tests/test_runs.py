@@ -61,7 +61,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The seeds that are really computed."""
     seen: list[int] = []
 
-    def watched(config: RunConfig, graph: Graph, seed: int, *_: Any) -> SeedResult:
+    def watched(config: RunConfig, graph: Graph, seed: int, *_: Any, **__: Any) -> SeedResult:
         seen.append(seed)
         return run_seed(config, graph, seed)
 
@@ -126,7 +126,7 @@ def test_an_arm_whose_line_was_cut_is_run_again_alone(
 def test_a_seed_that_fails_leaves_the_finished_ones(
     tmp_path: Path, small_graph: Graph, quick: Quick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(config: RunConfig, graph: Graph, seed: int, *_: Any) -> SeedResult:
+    def failing(config: RunConfig, graph: Graph, seed: int, *_: Any, **__: Any) -> SeedResult:
         if seed == 1:
             raise KeyboardInterrupt
         return run_seed(config, graph, seed)

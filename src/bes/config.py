@@ -17,7 +17,7 @@ from bes.errors import InputError, did_you_mean
 from bes.graph.datasets import known
 from bes.graph.links import Message, Select
 from bes.presets import PRESETS, defaults
-from bes.settings import merge, parse_settings, read_file, validate
+from bes.settings import merge, parse_options, parse_settings, read_file, validate
 
 #: What is predicted: the class of nodes, links, or the class of edges.
 Task = Literal["node", "link", "edge"]
@@ -26,6 +26,14 @@ Task = Literal["node", "link", "edge"]
 def _names(given: Any) -> Any:
     """`cheb,gcn` is two names."""
     return tuple(name.strip() for name in given.split(",") if name.strip()) if isinstance(given, str) else given
+
+
+def _by_name(given: Any) -> Any:
+    """Methods as options by name: names alone, as a text or a list, have none of their own."""
+    names = _names(given)
+    if isinstance(names, Mapping):
+        return {name: options or {} for name, options in names.items()}
+    return {name: {} for name in names} if isinstance(names, list | tuple) else names
 
 
 class _Frozen(BaseModel):
@@ -122,8 +130,34 @@ class RunConfig(_Frozen):
     decoder: DecoderConfig = DecoderConfig()
     links: LinkConfig = LinkConfig()
     rivals: tuple[str, ...] = Field((), description="Arms beside control and bes.")
+    methods: dict[str, dict[str, Any]] = Field(
+        {}, description="Methods instead of control and bes, with their options; bes among them brings both back."
+    )
+    settings: Literal["paper", "official", "ours"] | None = Field(
+        None, description="Whose settings the methods get; none takes the first of these that a method has."
+    )
+    tune: int = Field(0, ge=0, description="Settings of each method that are tried on the validation part of split 0.")
 
     _split_rivals = field_validator("rivals", mode="before")(_names)
+
+    @field_validator("methods", mode="before")
+    @classmethod
+    def _name_methods(cls, given: Any) -> Any:
+        """Names alone have no options of their own."""
+        return _by_name(given)
+
+    def __hash__(self) -> int:
+        return hash(self.canonical())
+
+    @property
+    def paired(self) -> bool:
+        """Whether control and bes are run."""
+        return not self.methods or bool({"control", "bes"} & self.methods.keys())
+
+    @property
+    def methods_alone(self) -> tuple[str, ...]:
+        """The methods but for control and bes, which are one run."""
+        return tuple(name for name in self.methods if name not in ("control", "bes"))
 
     @classmethod
     def build(
@@ -141,10 +175,14 @@ class RunConfig(_Frozen):
             dataset: A name or a path; its split in the catalogue, and the paper's encoders and decoder for
                 it, are the default. It is the one thing that neither file nor settings change.
             given: Values by key; None leaves a key as it is.
+            settings: `METHOD.option=value` sets an option of a method that is run.
         """
         written = read_file(file) if file else {}
         options = {"dataset": dataset, "preset": preset, **(given or {})}
-        over = [written, options, parse_settings(settings, cls)]
+        named = {name for layer in (written, options) for name in _by_name(layer.get("methods") or ())}
+        own = [text for text in settings if text.partition(".")[0] in named and text.count(".") and "=" in text]
+        rest = [text for text in settings if text not in own]
+        over = [written, options, {"methods": parse_options(own)}, parse_settings(rest, cls)]
         if "dataset" in over[-1]:
             raise InputError("The setting 'dataset' cannot be set: name the data set as the first word of the command.")
         chosen = str(next((layer["preset"] for layer in reversed(over) if layer.get("preset")), "paper"))
@@ -155,7 +193,7 @@ class RunConfig(_Frozen):
         merged: dict[str, Any] = {}
         usual = defaults(task, info.name if info else dataset, info.split if info else None)
         for layer in [usual, PRESETS[chosen], *over]:
-            merge(merged, layer)
+            merge(merged, {**layer, "methods": _by_name(layer["methods"])} if layer.get("methods") else layer)
         merged |= {"dataset": info.name if info else dataset, "preset": chosen}
         return validate(cls, merged)
 

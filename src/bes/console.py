@@ -21,8 +21,9 @@ from bes.config import RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.graph.catalog import Verified, available, data_root
 from bes.graph.datasets import DatasetInfo
+from bes.pipeline.methods import resolved
 from bes.records import versions
-from bes.report import tables
+from bes.report import methods, tables
 from bes.stored import StoredRun
 from bes.summary import verdict
 
@@ -49,32 +50,55 @@ def waiting(what: str, *, show: bool) -> AbstractContextManager[object]:
 
 def seeds_bar(config: RunConfig, total: int, *, show: bool) -> progress.SeedsBar:
     """A bar over a run's seeds; silent when quiet or not at a terminal."""
-    training = len(config.encoders.names) * config.encoders.epochs + 2 * config.decoder.epochs
-    return progress.SeedsBar(total, training + config.shaper.n_layers * config.shaper.n_iter, out, show=show)
+    options = resolved(config).methods
+    steps = sum(options[name].get("epochs", 0) for name in config.methods_alone)
+    if config.paired:
+        steps += len(config.encoders.names) * config.encoders.epochs + 2 * config.decoder.epochs
+        steps += config.shaper.n_layers * config.shaper.n_iter
+    return progress.SeedsBar(total, max(1, steps), out, show=show)
 
 
 def print_run(run: StoredRun, report: Path, predicted: Predicted) -> None:
-    """The paired table, the verdict, and where report and predictions are."""
-    config, records = run.config, run.records
-    peek = "  [red]selected on TEST (test-peek)[/red]" if config.selection == "test-peek" else ""
-    way = f"{' + '.join(config.encoders.names)} → {config.decoder.kind}"
-    counted = f"{len(run.seeds)} seed{'s' if len(run.seeds) != 1 else ''}"
-    task = "" if config.task == "node" else f"{config.task}, boundary {records[0]['boundary_mode']}, "
-    title = f"{run.name}: {task}{way}, preset {config.preset}, split {config.split}, {counted}"
-    caption = "percent, mean ± standard error; the difference is paired by split"
-    _print_rows(tables.paired(records, tables.SHORT), escape(title) + peek, caption, {"difference": "bes - control"})
-    every = tables.arms(records, tables.SHORT)
-    if len(every) > 2:
-        _print_rows(every, "every arm on the test part", "percent, mean ± standard error")
-    out.print(verdict(records), markup=False)
+    """The table of the arms or methods, the verdict, and where report and predictions are."""
+    (_print_paired if run.config.paired else _print_methods)(run)
+    out.print(_verdict(run), markup=False)
     _print_notes(_notes(run))
     if predicted is not None:
         out.print(f"Predictions: {predicted[0]} ({predicted[1]})", markup=False, soft_wrap=True)
     out.print(f"Report: {report}", markup=False, soft_wrap=True)
 
 
+def _print_paired(run: StoredRun) -> None:
+    config, records = run.config, run.records
+    way = f"{' + '.join(config.encoders.names)} → {config.decoder.kind}"
+    task = "" if config.task == "node" else f"{config.task}, boundary {records[0]['boundary_mode']}, "
+    caption = "percent, mean ± standard error; the difference is paired by split"
+    title = _title(run, f"{task}{way}, preset {config.preset}")
+    _print_rows(tables.paired(records, tables.SHORT), title, caption, {"difference": "bes - control"})
+    every = tables.arms(records, tables.SHORT)
+    if len(every) > 2:
+        _print_rows(every, "every arm on the test part", "percent, mean ± standard error")
+
+
+def _print_methods(run: StoredRun) -> None:
+    config = run.config
+    task = "" if config.task == "node" else f"{config.task}, "
+    tuned = f", tuned by {config.tune} trials" if config.tune else ""
+    caption = "percent, mean ± standard error; * is best on validation, the difference to it is paired by split"
+    _print_rows(methods.short(run.records), _title(run, f"{task}methods{tuned}"), caption)
+
+
+def _title(run: StoredRun, what: str) -> str:
+    """What was run, as markup."""
+    peek = "  [red]selected on TEST (test-peek)[/red]" if run.config.selection == "test-peek" else ""
+    counted = f"{len(run.seeds)} seed{'s' if len(run.seeds) != 1 else ''}"
+    return escape(f"{run.name}: {what}, split {run.config.split}, {counted}") + peek
+
+
 def run_as_json(run: StoredRun, report: Path, predicted: Predicted) -> dict[str, Any]:
     """What `print_run` prints."""
+    paired = run.config.paired
+    rows = [] if paired else methods.rows(run.records)
     return {
         "dataset": run.config.dataset,
         "task": run.config.task,
@@ -82,9 +106,10 @@ def run_as_json(run: StoredRun, report: Path, predicted: Predicted) -> dict[str,
         "preset": run.config.preset,
         "selection": run.config.selection,
         "seeds": run.seeds,
-        "paired": tables.paired(run.records),
-        "arms": tables.arms(run.records),
-        "verdict": verdict(run.records),
+        "paired": tables.paired(run.records) if paired else [],
+        "arms": tables.arms(run.records) if paired else [{"arm": row["method"], **row["test"]} for row in rows],
+        "methods": rows,
+        "verdict": _verdict(run),
         "notes": _notes(run),
         "out": str(run.path),
         "report": str(report),
@@ -92,18 +117,22 @@ def run_as_json(run: StoredRun, report: Path, predicted: Predicted) -> dict[str,
     }
 
 
+def _verdict(run: StoredRun) -> str:
+    return verdict(run.records) if run.config.paired else methods.verdict(run.records)
+
+
 def _notes(run: StoredRun) -> list[str]:
     """What is to be said of the input, then of the seeds, each once."""
     own = run.graph.names.notes if run.graph.names else ()
-    return list(dict.fromkeys([*own, *(note for record in run.records for note in record["notes"])]))
+    said = [note for record in run.records for note in record["notes"]]
+    return list(dict.fromkeys([*own, *(said if run.config.paired else methods.notes(run.records))]))
 
 
 def _print_rows(rows: list[dict[str, str]], title: str, caption: str, titles: dict[str, str] | None = None) -> None:
     shown = Table(title=title, caption=caption)
     for name in rows[0]:
-        shown.add_column(
-            (titles or {}).get(name, name), justify="left" if name in ("part", "metric", "arm") else "right"
-        )
+        side = "left" if name in ("part", "metric", "arm", "method") else "right"
+        shown.add_column((titles or {}).get(name, name), justify=side, no_wrap=name == "method")  # type: ignore[arg-type]
     for row in rows:
         shown.add_row(*row.values())
     out.print(shown)

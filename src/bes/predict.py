@@ -67,6 +67,7 @@ def predict_run(run: StoredRun) -> tuple[Path, str]:
         The file, and the sentence of `choose_arm`.
     """
     _check_task(run)
+    _check_arms(run)
     arm, sentence = choose_arm(run.records)
     path, graph = run.path / PREDICTIONS, run.graph
     write_predictions(path, graph.ids, id_column(graph), graph.class_names, mean_prob(run, arm))
@@ -96,6 +97,7 @@ def predict_new(
         How many nodes were predicted, and notes for their owner, a sentence each.
     """
     _check_task(run)
+    _check_arms(run)
     _check_target(run, out, nodes, edges)
     notes: list[str] = []
     if arm is None:
@@ -167,4 +169,13 @@ def _check_task(run: StoredRun) -> None:
     if run.config.task != "node":
         raise InputError(
             f"The run in {run.path} is of task {run.config.task}, and gives no classes to nodes: use one of task node."
+        )
+
+
+def _check_arms(run: StoredRun) -> None:
+    """Refuse a run that has neither arm whose model can be kept."""
+    if not run.config.paired:
+        raise InputError(
+            f"The run in {run.path} is of methods alone and kept no model to predict with: run it with bes among its "
+            "--method, or read predictions/SEED-METHOD.npz for the nodes that were there."
         )

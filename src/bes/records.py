@@ -21,12 +21,16 @@ from bes.files import PART, save_npz, whole_file
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
 from bes.pipeline.results import ArmResult, SeedResult
+from bes.settings import validate
 
 #: The file of a run's graph.
 GRAPH = "graph.npz"
 
 #: The file of a run's records.
 RECORDS = "records.jsonl"
+
+#: The file of what tuning tried and found.
+TUNED = "tuned.json"
 
 #: The folder of trained models.
 MODELS = "models"
@@ -68,13 +72,14 @@ class RunDirectory:
         """Make the folder ours, or see that it is."""
         known = self.path / "config.json"
         with writing(self.path):
-            old = _read_json(known) if known.exists() else self.identity
+            old = _with_defaults(_read_json(known)) if known.exists() else self.identity
             if old != self.identity:
                 raise InputError(
                     f"{self.path} holds another run ({_difference(old, self.identity)}): "
                     "choose another --out, or delete that one."
                 )
-            for part in ("predictions", "splits", "embeddings", "history"):
+            shaping = ("embeddings", "history") if self.config.paired else ()
+            for part in ("predictions", "splits", *shaping):
                 (self.path / part).mkdir(parents=True, exist_ok=True)
             for left in [*self.path.glob(f"{PART}*"), *self.path.glob(f"*/{PART}*")]:  # by a kill
                 left.unlink()
@@ -93,10 +98,22 @@ class RunDirectory:
 
     def _files(self, seed: int, arms: tuple[str, ...]) -> list[Path]:
         """What a finished seed has left."""
-        names = [f"splits/{seed}.npz", f"embeddings/{seed}.npz", f"history/{seed}.json"]
-        names += [f"predictions/{seed}-{arm}.npz" for arm in arms]
-        names += [f"{MODELS}/{seed}.safetensors"] if self.config.task == "node" else []
+        names = [f"splits/{seed}.npz", *(f"predictions/{seed}-{arm}.npz" for arm in arms)]
+        if self.config.paired:
+            names += [f"embeddings/{seed}.npz", f"history/{seed}.json"]
+            names += [f"{MODELS}/{seed}.safetensors"] if self.config.task == "node" else []
         return [self.path / name for name in names]
+
+    def tuned(self) -> dict[str, Any]:
+        """What tuning has found so far, by method."""
+        path = self.path / TUNED
+        found: dict[str, Any] = _read_json(path) if path.exists() else {}
+        return found
+
+    def keep_tuned(self, found: dict[str, Any]) -> None:
+        """Write what tuning has found so far."""
+        with writing(self.path), whole_file(self.path / TUNED) as temporary:
+            temporary.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
     def keep(self, graph: Graph) -> None:
         """Write the graph beside its run, so that the folder can be opened without where it came from."""
@@ -112,10 +129,11 @@ class RunDirectory:
         seed = result.seed
         with whole_file(self.path / "splits" / f"{seed}.npz") as temporary:
             save_npz(temporary, result.split)
-        with whole_file(self.path / "embeddings" / f"{seed}.npz") as temporary:
-            save_npz(temporary, result.rows)
-        with whole_file(self.path / "history" / f"{seed}.json") as temporary:
-            temporary.write_text(json.dumps(result.history), encoding="utf-8")
+        if self.config.paired:
+            with whole_file(self.path / "embeddings" / f"{seed}.npz") as temporary:
+                save_npz(temporary, result.rows)
+            with whole_file(self.path / "history" / f"{seed}.json") as temporary:
+                temporary.write_text(json.dumps(result.history), encoding="utf-8")
         if result.model is not None:
             result.model.save(self.path / MODELS / f"{seed}.safetensors")
         done = {(record["seed"], record["arm"]) for record in self.records}
@@ -180,6 +198,14 @@ def read_lines(path: Path, *, mend: bool = True) -> list[dict[str, Any]]:
         return [json.loads(line) for line in content[:end].splitlines()]
     except ValueError:
         raise InputError(f"{path} is damaged: choose another --out, or delete that one.") from None
+
+
+def _with_defaults(identity: Any) -> Any:
+    """An identity with the options that have come since it was written, at their defaults."""
+    try:
+        return {**identity, "config": validate(RunConfig, identity["config"]).model_dump(mode="json")}
+    except (InputError, TypeError, KeyError):
+        return identity  # it says itself in what it differs
 
 
 def _read_json(path: Path) -> Any:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict
 from multiprocessing import get_context, resource_sharer
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,7 +20,9 @@ from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.pipeline import arms_of, check, run_seed
+from bes.pipeline.methods import resolved, study_of
 from bes.pipeline.results import SeedResult
+from bes.pipeline.tuning import Study
 from bes.progress import Watch
 from bes.records import RunDirectory, data_hash
 
@@ -51,9 +54,11 @@ def run(
 
         check_log(log)
     check(config, graph, seeds)
+    config = resolved(config)
     directory = RunDirectory(Path(out), config, data_hash(graph))
     directory.keep(graph)
     missing = directory.missing(seeds, arms_of(config))
+    studies = _tuned(config, graph, directory) if missing else {}
     done = len(seeds) - len(missing)
     if progress:
         progress(done, len(seeds))
@@ -67,7 +72,7 @@ def run(
 
     if jobs == 1 or len(missing) < 2:
         for seed in missing:
-            keep(_run_one(config, graph, seed, directory.path, log, watch))
+            keep(_run_one(config, graph, seed, directory.path, log, studies, watch))
         return directory
     jobs = min(jobs, len(missing))
     threads = max(1, (os.cpu_count() or 1) // jobs)
@@ -75,7 +80,7 @@ def run(
     lifeline, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, lifeline))
     try:
-        futures = [pool.submit(_run_one, config, graph, seed, directory.path, log) for seed in missing]
+        futures = [pool.submit(_run_one, config, graph, seed, directory.path, log, studies) for seed in missing]
         for future in as_completed(futures):
             keep(future.result())
     except BrokenProcessPool:
@@ -93,18 +98,34 @@ def run(
     return directory
 
 
+def _tuned(config: RunConfig, graph: Graph, directory: RunDirectory) -> dict[str, Study]:
+    """What tuning finds for each method; a method that was tuned before is not tuned again."""
+    found = {name: Study(**kept) for name, kept in directory.tuned().items()}
+    for name in config.methods_alone if config.tune else ():
+        if name not in found and (study := study_of(config, graph, name)) is not None:
+            found[name] = study
+            directory.keep_tuned({name: asdict(study) for name, study in found.items()})
+    return found
+
+
 def _run_one(
-    config: RunConfig, graph: Graph, seed: int, out: Path, log: str | None, watch: Watch | None = None
+    config: RunConfig,
+    graph: Graph,
+    seed: int,
+    out: Path,
+    log: str | None,
+    studies: dict[str, Study],
+    watch: Watch | None = None,
 ) -> SeedResult:
     watchers = [] if watch is None else [watch]
     if log is None:
-        return run_seed(config, graph, seed, watchers)
+        return run_seed(config, graph, seed, watchers, studies=studies)
     from bes.callbacks import make_log
 
     place = out / "logs" / str(seed)
     shutil.rmtree(place, ignore_errors=True)  # of a seed that was stopped and begins anew
     with make_log(log, place) as kept:
-        return run_seed(config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)])
+        return run_seed(config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)], studies=studies)
 
 
 def _hush() -> None:

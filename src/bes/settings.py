@@ -61,6 +61,16 @@ def parse_settings(settings: Sequence[str], model: type[BaseModel]) -> dict[str,
     return result
 
 
+def parse_options(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """`name.option=value` to options by name."""
+    result: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        key, _, text = setting.partition("=")
+        name, _, option = key.partition(".")
+        result.setdefault(name, {})[option] = _value(text)
+    return result
+
+
 def validate(model: type[Model], content: Mapping[str, Any]) -> Model:
     """Pydantic's check, its complaints as one sentence."""
     try:

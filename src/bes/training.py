@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 #: What a score returns: (accuracy or the task's own measure, negative loss). Larger is better; the loss breaks ties.
 Score = tuple[float, float]
 
-#: The part whose score chooses the epoch, by the name of the selection.
+#: What chooses the epoch.
+Selection = Literal["validation", "test-peek"]
+
+#: The part whose score that is.
 SELECTED_ON: dict[str, Part] = {"validation": "val", "test-peek": "test"}
 
 #: Called after each epoch with the epoch, the model in evaluation mode and the row of history.
@@ -45,6 +48,7 @@ def train(
     lr: float,
     weight_decay: float,
     patience: int = 0,
+    groups: list[dict[str, Any]] | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> TrainLog:
     """Train `model` for `epochs` and leave it with the parameters of the best-scored epoch.
@@ -55,8 +59,9 @@ def train(
         score: From the outputs in evaluation mode to the figure that chooses the epoch. It is the
             only place where validation labels come in, and nothing of it reaches the gradients.
         patience: Epochs without a better score after which training stops; 0 never stops it.
+        groups: Parameters with options of their own, as torch's optimizers take them; without it all are alike.
     """
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
+    optimizer = torch.optim.Adam(groups or model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     log = TrainLog()
     live = model.state_dict()  # shares memory with the model, which Adam changes in place
     best = {key: tensor.clone() for key, tensor in live.items()}

@@ -166,6 +166,13 @@ def test_pairs_are_refused_in_one_sentence(tmp_path: Path) -> None:
         make_server(stored)
 
 
+def test_a_run_of_methods_alone_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = made_run(tmp_path / "run", made_graph(60))
+    monkeypatch.setattr(stored, "config", stored.config.model_copy(update={"methods": {"gcn": {}}}))
+    with pytest.raises(InputError, match=r"left no embedding to explore: look at its report\.html, or run it with bes"):
+        make_server(stored)
+
+
 def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
     stored = made_run(tmp_path / "run", made_graph(60), after=np.zeros((59, 16), np.float32))
     with pytest.raises(InputError, match="are not of its graph's 60 nodes: run it again"):

@@ -10,7 +10,7 @@ import pytest
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.report import compare
+from bes.report import compare, methods
 from bes.report.compare import differing, find_runs, run_labels, write_comparison
 from bes.runs import run
 from bes.stored import StoredRun
@@ -149,3 +149,59 @@ def test_without_a_map_nobody_is_sent_to_it(
 def test_what_cannot_be_written_is_one_sentence(case: str, stored: StoredRun, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^[^\n]+\.$|^[^\n]+html\.$"):
         write_comparison([] if case == "no run" else [stored], tmp_path)
+
+
+@pytest.fixture(scope="module")
+def methods_runs(
+    tmp_path_factory: pytest.TempPathFactory, small_graph: Graph, quick: Callable[..., RunConfig]
+) -> list[StoredRun]:
+    """Methods by themselves: of nodes, and of links."""
+    top = tmp_path_factory.mktemp("methods")
+    of_nodes = quick(methods={"gcn": {"epochs": 3}, "mlp": {"epochs": 3}})
+    of_links = quick(task="link", methods={"gcn": {"epochs": 3}, "cn": {}})
+    return [
+        StoredRun(run(plan, small_graph, [0, 1], top / name).path)
+        for name, plan in (("nodes", of_nodes), ("links", of_links))
+    ]
+
+
+def test_runs_of_methods_stand_beside_others(
+    stored: StoredRun, methods_runs: list[StoredRun], tmp_path: Path, read: Read
+) -> None:
+    page = read(write_comparison([methods_runs[0], stored, methods_runs[1]], tmp_path / "mixed.html"))
+    for one in methods_runs:
+        told = methods.verdict(one.records)
+        best = compare.best(one)
+        assert told in page.text
+        assert f"{best['best']} {best['figure']} {told.rsplit(': ', 1)[-1].removesuffix('.')}" in page.text
+    assert verdict(stored.records) in page.text
+    assert "bes \u2212 control" in page.text.split("What differs")[0]
+    assert sum(a.get("class") == "one" for tag, a in page.tags if tag == "details") == 3
+    assert sum(a.get("class") == "map" for _, a in page.tags) == 1
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    levels = [int(tag[1]) for tag, _ in page.tags if tag in ("h1", "h2", "h3", "h4", "h5", "h6")]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_maps_are_those_of_the_runs_that_shape(
+    stored: StoredRun, methods_runs: list[StoredRun], tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "MAPS", 1)
+    page = read(write_comparison([*methods_runs, stored], tmp_path / "last.html"))
+    assert sum(a.get("class") == "map" for _, a in page.tags) == 1, "the third run is the first with one"
+    assert "To keep the page light" not in page.text
+    second = StoredRun(shutil.copytree(stored.path, tmp_path / "second"))
+    page = read(write_comparison([methods_runs[0], stored, second], tmp_path / "two.html"))
+    assert "only the first 1 runs of control and bes have a map;" in page.text
+
+
+def test_runs_of_methods_alone_have_no_columns_of_arms(
+    methods_runs: list[StoredRun], tmp_path: Path, read: Read
+) -> None:
+    page = read(write_comparison(methods_runs, tmp_path / "alone.html"))
+    assert "2 runs compared" in page.text
+    assert "bes \u2212 control" not in page.text
+    assert "To keep the page light" not in page.text
+    single = read(write_comparison(methods_runs[:1], tmp_path / "single.html"))
+    assert "2 methods on small" in single.text

@@ -19,8 +19,10 @@ from bes.config import RunConfig, run_id
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.pipeline import check, run_rival, run_seed
+from bes.pipeline.methods import study_of
 from bes.pipeline.results import ArmResult, SeedResult
 from bes.pipeline.trained import Trained, encoder_key
+from bes.pipeline.tuning import Study
 from bes.records import library_version, record_of, versions
 
 
@@ -44,6 +46,8 @@ class Unit:
     @cached_property
     def group(self) -> str:
         """Units of one group share their encoders: one worker runs them one after another."""
+        if self.config.tune:  # one study serves every seed
+            return f"{self.config.canonical()}{self.arms}"
         alone = "" if self.arms == PAIRED else self.arms[0]
         return f"{encoder_key(self.config)}{self.seed}{alone}{self.picture}"
 
@@ -99,6 +103,7 @@ class Worker:
     def __init__(self) -> None:
         self._dataset = ""
         self._trained: Trained[Any] = Trained()
+        self._study: tuple[str, Study | None] = ("", None)
 
     def run(self, unit: Unit, graph: Graph, data_hash: str) -> Outcome:
         """Run a unit to its end; what it raises becomes its error."""
@@ -117,7 +122,7 @@ class Worker:
             self._dataset, self._trained = unit.config.dataset, Trained()
         check(unit.config, graph, [unit.seed])
         if unit.arms != PAIRED:
-            arm = run_rival(unit.config, graph, unit.seed, unit.arms[0])
+            arm = run_rival(unit.config, graph, unit.seed, unit.arms[0], self._tuned(unit, graph))
             return Outcome(unit, [_record(unit, unit.config.split, arm, data_hash)], 0.0)
         curves = Curves()
         watchers = [curves.watch] if unit.picture else []
@@ -130,6 +135,12 @@ class Worker:
         if not unit.picture:
             return Outcome(unit, records, 0.0)
         return Outcome(unit, records, 0.0, result=result, curves=curves.as_dict())
+
+    def _tuned(self, unit: Unit, graph: Graph) -> Study | None:
+        """What tuning found for the group of this unit: the first one asks, the others read."""
+        if unit.config.tune and self._study[0] != unit.group:
+            self._study = (unit.group, study_of(unit.config, graph, unit.arms[0]))
+        return self._study[1] if unit.config.tune else None
 
 
 def _record(unit: Unit, split: str, arm: ArmResult, data_hash: str) -> dict[str, Any]:

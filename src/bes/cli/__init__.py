@@ -10,14 +10,14 @@ import sys
 
 from rich.console import Console
 
-from bes.cli import bench, data, query, run, runs, shape
+from bes.cli import bench, data, methods, query, run, runs, shape
 from bes.cli.app import app
 from bes.errors import InputError
 
 # Before torch is loaded: threads that wait by spinning bring a shared machine to a halt.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-__all__ = ["app", "bench", "data", "main", "query", "run", "runs", "shape"]
+__all__ = ["app", "bench", "data", "main", "methods", "query", "run", "runs", "shape"]
 
 
 def main() -> None:

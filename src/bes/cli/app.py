@@ -47,6 +47,13 @@ def data_sets(incomplete: str) -> list[str]:
     return [name for name in CATALOG if name.startswith(incomplete)]
 
 
+def method_names(incomplete: str) -> list[str]:
+    """Names of methods, for completion."""
+    from bes.models.baselines import METHODS
+
+    return words(*METHODS)(incomplete)
+
+
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any option by its name; may be repeated.")
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bes.cli.app import Device, Json, Quiet, Settings, app, data_sets, words
+from bes.cli.app import Device, Json, Quiet, Settings, app, data_sets, method_names, words
 from bes.presets import PAPER_ENCODERS, PRESETS
 
 _ENCODERS = sorted({name for pair in PAPER_ENCODERS.values() for name in pair})
@@ -63,6 +63,26 @@ def run(
         str | None,
         typer.Option(help="Arms beside control and bes: gcn,sage,...; for links also cn,aa,bes-pairs; or none."),
     ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods instead of control and bes, such as gcn,h2gcn; bes among them brings both back. "
+            "`bes methods` lists them.",
+            autocompletion=method_names,
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--settings",
+            help="Whose settings the methods get: paper, official or ours. \\[default: the first that a method has]",
+            autocompletion=words("paper", "official", "ours"),
+        ),
+    ] = None,
+    tune: Annotated[
+        int | None,
+        typer.Option(help="Try so many settings of each method on the validation part of split 0, and use the best."),
+    ] = None,
     nodes: Annotated[Path | None, typer.Option(help="Nodes as .csv or .tsv with a header; with --edges.")] = None,
     edges: Annotated[
         Path | None, typer.Option(help="Edges as .csv or .tsv, the first two columns node ids; with --embeddings .npy.")
@@ -111,6 +131,9 @@ def run(
         "split": "mask" if split is None and split_column else split,
         "links": {"boundary": boundary} if boundary else None,
         "rivals": None if rivals is None else "" if rivals == "none" else rivals,
+        "methods": method,
+        "settings": source,
+        "tune": tune,
         "device": device,
         "encoders": {"names": encoders} if encoders else None,
         "decoder": {"kind": decoder} if decoder else None,
@@ -141,7 +164,7 @@ def run(
         raise typer.Exit(130) from None
     with console.waiting("writing the report", show=show):
         done = StoredRun(place)
-        predicted = predict_run(done) if plan.task == "node" else None
+        predicted = predict_run(done) if plan.task == "node" and plan.paired else None
         report = write_report(done)
     if as_json:
         console.print_json(console.run_as_json(done, report, predicted))

@@ -43,6 +43,11 @@ class Nodes:
     """
 
     def __init__(self, run: StoredRun, seed: int | None = None) -> None:
+        if not run.config.paired:
+            raise InputError(
+                f"The run in {run.path} is of methods alone and left no embedding to explore: look at its report.html, "
+                "or run it with bes among its --method."
+            )
         self.seed = run.seeds[0] if seed is None else seed
         if self.seed not in run.seeds:
             known = ", ".join(map(str, run.seeds))

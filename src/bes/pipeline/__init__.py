@@ -11,10 +11,12 @@ from bes.core.options import check_options
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.models.convs import CONVS, pick
-from bes.pipeline.node import check_nodes, run_node_rival, run_nodes
-from bes.pipeline.pairs import check_pairs, run_pair_rival, run_pairs
+from bes.pipeline.methods import Studies, check_methods, method_arm, run_methods, with_networks
+from bes.pipeline.node import check_nodes, run_nodes
+from bes.pipeline.pairs import check_pairs, run_pairs
 from bes.pipeline.results import ArmResult, SeedResult, make_shaper
 from bes.pipeline.trained import Trained
+from bes.pipeline.tuning import Study
 from bes.progress import Watch
 
 #: Every run has both; they share split, encoders and decoder seed.
@@ -23,7 +25,7 @@ ARMS = ("control", "bes")
 
 def arms_of(config: RunConfig) -> tuple[str, ...]:
     """The arms that a run of this configuration records."""
-    return (*ARMS, *config.rivals)
+    return (*(ARMS if config.paired else ()), *(config.rivals if config.paired else ()), *config.methods_alone)
 
 
 def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
@@ -34,20 +36,30 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     for name in config.encoders.names:
         pick(CONVS, name, "encoder")
     check_options(make_shaper(config, 0))
+    check_methods(config)
     (check_nodes if config.task == "node" else check_pairs)(config, graph, seeds)
 
 
 def run_seed(
-    config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch] = (), trained: Trained[Any] | None = None
+    config: RunConfig,
+    graph: Graph,
+    seed: int,
+    watchers: Sequence[Watch] = (),
+    trained: Trained[Any] | None = None,
+    studies: Studies | None = None,
 ) -> SeedResult:
     """Every arm of one seed, paired on one split; the watchers are told of each stage and its steps.
 
     Args:
         trained: Encoders of an earlier run on this graph; what is trained anew is left there for the next one.
+        studies: What tuning found for the methods; where it is wanted and missing, it is done here.
     """
-    return (run_nodes if config.task == "node" else run_pairs)(config, graph, seed, watchers, trained)
+    if not config.paired:
+        return run_methods(config, graph, seed, watchers, studies)
+    return (run_nodes if config.task == "node" else run_pairs)(config, graph, seed, watchers, trained, studies)
 
 
-def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str) -> ArmResult:
-    """One rival by itself, on the split that `run_seed` uses: there is no shaping in it, and no boundary."""
-    return (run_node_rival if config.task == "node" else run_pair_rival)(config, graph, seed, arm)
+def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study | None = None) -> ArmResult:
+    """One method or rival by itself, on the split that `run_seed` uses: there is no shaping in it, and no boundary."""
+    known = config if arm in config.methods else with_networks(config.model_copy(update={"rivals": (arm,)}))
+    return method_arm(known, graph, seed, arm, study=study)

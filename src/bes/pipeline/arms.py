@@ -25,23 +25,6 @@ PairTask = LinkTask | EdgeTask
 Predict = Callable[[str], Tensor]
 
 
-def network_arm(
-    name: str, config: RunConfig, seed: int, task: PairTask, split: PairSplit, phi: PairEncoders | None = None
-) -> ArmResult:
-    """An encoder with its own decoder, trained end to end: one of the ensemble's where it has it."""
-    names = list(config.encoders.names)
-    own, index = phi, names.index(name) if name in names else 0
-    if own is None or name not in names:
-        own, index = make_encoders(config, seed, (name,)).fit(split), 0
-    seconds = {"encoders": own.seconds_[index], "shaping": 0.0, "decoder": 0.0}
-
-    result = score_arm(
-        name, task, lambda part: own.decision_function(index, split.graph_of(part), split.pairs(part)), seconds
-    )
-    result.selected = {"encoders": [own.logs_[index].best_epoch]}
-    return result
-
-
 def heuristic_arm(name: str, task: PairTask, split: PairSplit) -> ArmResult:
     """A score from the features or the neighbours of both ends, without training."""
     heuristic, seconds = HEURISTICS[name], {"encoders": 0.0, "shaping": 0.0, "decoder": 0.0}

@@ -27,7 +27,8 @@ from bes.core.shaper import BoundaryShaper
 from bes.graph.pairs import PairSplit
 from bes.models.kmeans import kmeans
 from bes.models.pairs import Shape, products
-from bes.pipeline.results import fit_quietly, make_shaper, shaped_rows
+from bes.models.shaping import fit_quietly
+from bes.pipeline.results import make_shaper, shaped_rows
 from bes.progress import Step
 from bes.tasks.node import BOUNDARY_NEIGHBORS
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,20 +15,21 @@ from bes.config import LinkConfig, RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.splits import NodeSplit, make_split
+from bes.graph.splits import make_split
 from bes.models.convs import CONVS, pick
 from bes.models.decoders import KINDS, Decoder
 from bes.models.encoders import EncoderEnsemble
+from bes.models.shaping import fit_quietly
 from bes.pipeline import watching
+from bes.pipeline.methods import Studies, method_arms, with_networks
 from bes.pipeline.results import (
     ArmResult,
     SeedResult,
     check_rivals,
     clock,
-    fit_quietly,
     make_shaper,
-    peak_mib,
     prepare,
+    score_nodes,
     shaped_rows,
 )
 from bes.pipeline.trained import Trained, control_key, shaping_key
@@ -47,12 +47,6 @@ def check_nodes(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         check_labels(graph, make_split(graph, config.split, seed), allow_missing=config.allow_missing_classes)
 
 
-def run_node_rival(config: RunConfig, graph: Graph, seed: int, arm: str) -> ArmResult:
-    """A network by itself, on the split of `run_nodes`."""
-    graph, split = _prepared(config, graph, seed)
-    return _network_arm(arm, config, seed, NodeTask(split, None), graph.without_labels())
-
-
 #: What `run_nodes` keeps of its encoders: them, and the embeddings.
 Embedded = tuple[EncoderEnsemble, Tensor]
 
@@ -63,9 +57,12 @@ def run_nodes(
     seed: int,
     watchers: Sequence[Watch] = (),
     trained: Trained[Embedded] | None = None,
+    studies: Studies | None = None,
 ) -> SeedResult:
-    """Control, shaped and rivals, paired on one split."""
-    graph, split = _prepared(config, graph, seed)
+    """Control, shaped, rivals and methods, paired on one split."""
+    given, graph = graph, prepare(graph, config).to(seeding.pick_device(config.device))
+    split = make_split(graph, config.split, seed)
+    check_labels(graph, split, allow_missing=config.allow_missing_classes)
     blind = graph.without_labels()
 
     def encode() -> tuple[Embedded, float]:
@@ -96,45 +93,15 @@ def run_nodes(
             steps = watching.stage(watchers, f"decoder of {arm}", config.decoder.epochs)
             decoder = make_decoder(config, seed).fit(blind, embedding, split, steps)
             prob = decoder.predict_proba(blind, embedding)
-        selected = {"encoders": [log.best_epoch for log in phi.logs_], "decoder": decoder.log_.best_epoch}
-        diverged = f"The decoder of graph '{graph.name}'"
-        return _scored(arm, task, prob, taken, selected, diverged, "decoder.lr"), decoder
+        result = score_nodes(arm, task, prob, taken, f"The decoder of graph '{graph.name}'", "decoder.lr")
+        result.selected = {"encoders": [log.best_epoch for log in phi.logs_], "decoder": decoder.log_.best_epoch}
+        return result, decoder
 
     plain, plain_decoder = trained.made(control_key(config), lambda: decode("control", z, {**seconds, "shaping": 0.0}))
     shaped, shaped_decoder = decode("bes", z_hat, dict(seconds))
     shaped.shaped_by(shaper, notes)
     for result in (plain, shaped):
         result.more |= {"encoders_reused": True} if reused else {}
-    arms = [plain, shaped, *(_network_arm(name, config, seed, task, blind) for name in config.rivals)]
+    arms = [plain, shaped, *method_arms(with_networks(config), given, seed, task, watchers, studies)]
     model = NodeModel(config, seed, phi, shaper, {"control": plain_decoder, "bes": shaped_decoder}).to("cpu")
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_, model)
-
-
-def _prepared(config: RunConfig, graph: Graph, seed: int) -> tuple[Graph, NodeSplit]:
-    graph = prepare(graph, config).to(seeding.pick_device(config.device))
-    split = make_split(graph, config.split, seed)
-    check_labels(graph, split, allow_missing=config.allow_missing_classes)
-    return graph, split
-
-
-def _network_arm(name: str, config: RunConfig, seed: int, task: NodeTask, blind: Graph) -> ArmResult:
-    """An encoder with its own head, trained end to end and used as it is."""
-    seconds = {"encoders": 0.0, "shaping": 0.0, "decoder": 0.0}
-    with clock(seconds, "encoders"):
-        own = make_encoders(config, seed, encoders=(name,), selection=config.selection).fit(blind, task.split)
-        with torch.no_grad():
-            prob = own.encoders_[0](blind.x, blind.operators).softmax(1)
-    selected = {"encoders": [own.logs_[0].best_epoch]}
-    return _scored(name, task, prob, seconds, selected, f"The network of graph '{blind.name}'", "encoders.lr")
-
-
-def _scored(
-    arm: str, task: NodeTask, prob: Tensor, seconds: dict[str, float], selected: dict[str, Any], what: str, lower: str
-) -> ArmResult:
-    """Open the test part for probabilities `[N, C]`, once they are sound."""
-    if not torch.isfinite(prob).all():
-        raise InputError(f"{what} diverged in arm '{arm}': lower {lower}.")
-    with clock(seconds, "evaluate"):
-        metrics = task.evaluate(arm, prob)
-    predictions = {"node": np.arange(prob.shape[0]), "prob": prob.cpu().numpy()}
-    return ArmResult(arm, metrics, predictions, seconds, selected=selected, peak_mib=peak_mib())

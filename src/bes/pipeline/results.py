@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +20,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.scaling import scale
 from bes.models.convs import pick
-from bes.progress import Step
+from bes.tasks.node import NodeTask
 
 
 @dataclass
@@ -92,16 +91,6 @@ def make_shaper(config: RunConfig, seed: int) -> BoundaryShaper:
     return BoundaryShaper(**options, n_views=len(config.encoders.names), random_state=seed, device=config.device)
 
 
-def fit_quietly(
-    shaper: BoundaryShaper, z: Tensor, labels: Tensor, edge_index: Tensor | None, callbacks: Sequence[Step] = ()
-) -> list[str]:
-    """Fit, and return the warnings as notes."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        shaper.fit(z, labels, edge_index, callbacks)
-    return [str(warning.message) for warning in caught]
-
-
 def shaped_rows(shaper: BoundaryShaper, z: Tensor, edge_index: Tensor | None) -> tuple[Tensor, dict[str, np.ndarray]]:
     """The shaped embeddings, and what a run keeps of them (see `SeedResult`)."""
     stages = shaper.stages(z, edge_index)
@@ -119,6 +108,20 @@ def shaped_rows(shaper: BoundaryShaper, z: Tensor, edge_index: Tensor | None) ->
         "shift_scores": np.array(shaper.shift_scores_, dtype=np.float32).reshape(looked, n),
     }
     return stages[-1], rows
+
+
+def score_nodes(arm: str, task: NodeTask, prob: Tensor, seconds: dict[str, float], what: str, lower: str) -> ArmResult:
+    """Open the test part for probabilities `[N, C]`, once they are sound.
+
+    Args:
+        what, lower: For the sentence that says what diverged, and what to lower.
+    """
+    if not torch.isfinite(prob).all():
+        raise InputError(f"{what} diverged in arm '{arm}': lower {lower}.")
+    with clock(seconds, "evaluate"):
+        metrics = task.evaluate(arm, prob)
+    predictions = {"node": np.arange(prob.shape[0]), "prob": prob.cpu().numpy()}
+    return ArmResult(arm, metrics, predictions, seconds, peak_mib=peak_mib())
 
 
 @contextmanager

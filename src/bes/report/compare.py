@@ -11,8 +11,9 @@ from typing import Any
 from markupsafe import Markup
 
 from bes.errors import InputError
-from bes.report.content import content, figures
-from bes.report.html import render, write_page
+from bes.report import methods
+from bes.report.content import figures
+from bes.report.html import section, write_page, write_run
 from bes.stored import StoredRun
 from bes.summary import headline, verdict
 
@@ -56,16 +57,17 @@ def write_comparison(
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{out} is no name for a page: let it end in .html.")
     if len(runs) == 1:
-        write_page(out, "template.html", run=content(runs[0]))
+        write_run(out, runs[0])
         return out
     labels = run_labels(runs)
     sections: list[dict[str, Any]] = []
-    length = 0
+    length = maps = 0
     for place, run in enumerate(over(runs)):
-        text = render("section.html", run=content(run, seeds=1, with_map=place < MAPS), prefix=f"run{place}-")
+        text = section(run, f"run{place}-", with_map=maps < MAPS)
         length += len(text)
         if sections and length > LENGTH:
             break
+        maps += run.config.paired and maps < MAPS
         sections.append({"label": labels[place], "html": Markup(text)})
     write_page(
         out,
@@ -75,7 +77,9 @@ def write_comparison(
         differing=differing([run.config.model_dump(mode="json") for run in runs]),
         other_data=other_data(runs),
         sections=sections,
-        maps=MAPS,
+        paired=sum(run.config.paired for run in runs),
+        most_maps=MAPS,
+        maps=maps,
     )
     return out
 
@@ -91,6 +95,7 @@ def run_labels(runs: list[StoredRun]) -> list[str]:
 
 def row(run: StoredRun) -> dict[str, Any]:
     """A run in a line; its verdict is what follows the figures in the sentence."""
+    told = verdict(run.records) if run.config.paired else methods.verdict(run.records)
     return {
         "dataset": run.name,
         "task": run.config.task,
@@ -98,10 +103,18 @@ def row(run: StoredRun) -> dict[str, Any]:
         "split": run.config.split,
         "seeds": len(run.seeds),
         "metric": headline(run.records)[1],
-        **figures(run),
-        "verdict": verdict(run.records).rsplit(": ", 1)[-1].removesuffix("."),
+        "paired": run.config.paired,
+        **(figures(run) if run.config.paired else best(run)),
+        "verdict": told.rsplit(": ", 1)[-1].removesuffix("."),
         "peeked": run.config.selection == "test-peek",
     }
+
+
+def best(run: StoredRun) -> dict[str, str]:
+    """For a run of methods: the one that is best on validation, and its headline metric on the test part."""
+    first = methods.rows(run.records)[0]
+    figure = next(iter(first["test"].values()))
+    return {"best": first["method"], "figure": figure} if first["best"] else {"best": "none", "figure": ""}
 
 
 def differing(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from bes.errors import InputError
+from bes.graph.graph import Graph
 from bes.predict import PREDICTIONS, choose_arm
-from bes.report import calibration, tables, training
+from bes.report import calibration, methods, tables, training
 from bes.report.confusion import matrices
 from bes.report.maps import SEEDS, map_data
 from bes.report.nodes import Around, changes, tally
@@ -55,26 +56,63 @@ def content(run: StoredRun, *, seeds: int = SEEDS, with_map: bool = True) -> dic
         "calibration": _calibration(run, found),
         "times": training.times(run.records),
         "runs": sorted(run.records, key=lambda r: (r["seed"], r["arm"])),
-        "data_notes": list(run.graph.names.notes) if run.graph.names else [],
         "notes": notes(run),
+        **closing(run),
+    }
+
+
+def methods_content(run: StoredRun) -> dict[str, Any]:
+    """Every section of the report of a run of methods alone."""
+    records = methods.complete(run.records)
+    order = methods.ranked(records)
+    return {
+        "name": run.name,
+        "config": run.config,
+        "counts": counts(run.graph),
+        "seeds": run.seeds,
+        "peeked": run.config.selection == "test-peek",
+        "verdict": methods.verdict(records),
+        "headline": headline(records),
+        "rows": methods.rows(records),
+        "titles": methods.TITLES,
+        "by_chance": methods.by_chance(records),
+        "messages": MESSAGES.get(messages(records[0])),
+        "labels_as_features": records[0].get("labels_as_features", False),
+        "methods": [methods.about(run, name) for name in order],
+        "times": methods.times(run.records),
+        "runs": sorted(run.records, key=lambda r: (r["seed"], order.index(r["arm"]))),
+        "notes": methods.notes(run.records),
+        **closing(run),
+    }
+
+
+def closing(run: StoredRun) -> dict[str, Any]:
+    """What was noticed in the data, and under what settings and versions it was run."""
+    return {
+        "data_notes": list(run.graph.names.notes) if run.graph.names else [],
         "settings": json.dumps(run.config.model_dump(mode="json"), ensure_ascii=False, indent=1),
         "versions": versions(run),
     }
 
 
+def counts(graph: Graph) -> dict[str, int]:
+    """How large a graph is."""
+    return {
+        "nodes": graph.n_nodes,
+        "edges": graph.n_edges,
+        "features": graph.n_features,
+        "classes": graph.n_classes,
+    }
+
+
 def opening(run: StoredRun) -> dict[str, Any]:
     """What was run and what came of it."""
-    records, graph = run.records, run.graph
+    records = run.records
     first = records[0]
     return {
         "name": run.name,
         "config": run.config,
-        "counts": {
-            "nodes": graph.n_nodes,
-            "edges": graph.n_edges,
-            "features": graph.n_features,
-            "classes": graph.n_classes,
-        },
+        "counts": counts(run.graph),
         "what": "nodes" if run.config.task == "node" else "pairs",
         "peeked": run.config.selection == "test-peek",
         "verdict": verdict(records),
@@ -84,7 +122,7 @@ def opening(run: StoredRun) -> dict[str, Any]:
         "arms": tables.arms(records),
         "at_boundary": AT_BOUNDARY[first.get("boundary_mode", "node")],
         "boundary_mode": first.get("boundary_mode"),
-        "messages": MESSAGES.get(_messages(first)),
+        "messages": MESSAGES.get(messages(first)),
         "labels_as_features": first.get("labels_as_features", False),
         "predicted": predicted(run),
     }
@@ -154,6 +192,7 @@ def _calibration(run: StoredRun, found: list[Outcome]) -> dict[str, Any] | None:
     return calibration.diagram(calibration.by_arm(found, of=1), calibration.LINK_AXES)
 
 
-def _messages(record: dict[str, Any]) -> str:
+def messages(record: dict[str, Any]) -> str:
+    """The key in `MESSAGES` of what a record's messages passed over."""
     message = str(record.get("message_graph", ""))
     return "leak" if (record["task"], message) == ("link", "all") else message

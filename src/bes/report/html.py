@@ -12,7 +12,7 @@ import jinja2
 
 from bes.files import whole_file
 from bes.records import writing
-from bes.report.content import content
+from bes.report.content import content, methods_content
 from bes.stored import StoredRun
 
 #: The parts of the page's script, in order.
@@ -22,8 +22,23 @@ SCRIPTS = ("shapes.js", "map.js", "view.js", "find.js", "report.js")
 def write_report(run: StoredRun) -> Path:
     """Write `report.html` into a run's folder and return its path."""
     path = run.path / "report.html"
-    write_page(path, "template.html", run=content(run))
+    write_run(path, run)
     return path
+
+
+def write_run(path: Path, run: StoredRun) -> None:
+    """The page of one run: of control and bes, or of methods alone."""
+    if run.config.paired:
+        write_page(path, "template.html", run=content(run))
+    else:
+        write_page(path, "methods.html", run=methods_content(run), prefix="")
+
+
+def section(run: StoredRun, prefix: str, *, with_map: bool = True) -> str:
+    """The same as a part of a larger page, where ids begin with `prefix`, with one seed to look at."""
+    if run.config.paired:
+        return render("section.html", run=content(run, seeds=1, with_map=with_map), prefix=prefix)
+    return render("methods.html", run=methods_content(run), prefix=prefix)
 
 
 def write_page(path: Path, template: str, **values: Any) -> None:

@@ -1,4 +1,4 @@
-"""The paper's experiments as declarative grids, by the names that `bes bench` takes."""
+"""The paper's experiments, and the arena of all methods, as declarative grids, by the names that `bes bench` takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bes.bench.model import Suite
-from bes.bench.suites import comparisons, pictures, variants
+from bes.bench.suites import arena, comparisons, pictures, variants
 from bes.bench.suites.own import read_suite
 from bes.errors import InputError, did_you_mean
 
@@ -23,6 +23,8 @@ SUITES: dict[str, Callable[[], Suite]] = {
     "ablation-lp": variants.ablation_lp,
     "boundary-nodes": variants.boundary_nodes,
     "sensitivity": variants.sensitivity,
+    "arena-nodes": arena.arena_nodes,
+    "arena-links": arena.arena_links,
     "shaping-process": pictures.shaping_process,
     "encoders": pictures.encoders,
     "final-embeddings": pictures.final_embeddings,

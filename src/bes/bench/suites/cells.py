@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from bes.bench import paper
 from bes.bench.model import ACCURACY, PAIRED, Ask, Cell, Metric, Printed, Protocol
-from bes.bench.suites.settings import DATASETS, HONEST, METHODS, Sections, link_config, node_config
+from bes.bench.suites.settings import DATASETS, HONEST, METHODS, Sections, link_config, method_config, node_config
+from bes.models.convs import CONVS
 
 #: Splits of the paper, and of what we compare most closely.
 FIVE, TEN = tuple(range(5)), tuple(range(10))
-
-#: What a cell says whose method has no code here.
-NOT_BUILT = "method not built yet"
 
 
 def ask(
@@ -27,9 +25,12 @@ def ask(
 ) -> Ask:
     """One arm on one data set (by its name in the paper); a rival is trained as the paper's table 3 says."""
     make = node_config if task == "NC" else link_config
-    if arm not in PAIRED:
+    if arm in CONVS:
         sections = {"encoders": {"names": (arm,)}, **(sections or {})}
-    return Ask(make(DATASETS[dataset], sections, protocol), arm, metric, tuple(seeds))
+    config = make(DATASETS[dataset], sections, protocol)
+    if arm not in PAIRED and arm not in CONVS:
+        config = method_config(config, arm, source="paper")
+    return Ask(config, arm, metric, tuple(seeds))
 
 
 def method_cells(
@@ -55,11 +56,7 @@ def method_cells(
     cells = []
     for row in [*(rows or paper.rows(table)), *more]:
         for column, dataset, metric in columns:
-            printed = printed_or_none(table, row, column)
-            arm = METHODS.get(row)
-            if arm is None:
-                cells.append(Cell(row, column, None, printed, NOT_BUILT))
-                continue
+            printed, arm = printed_or_none(table, row, column), METHODS[row]
             chosen = seeds if arm in PAIRED else rival_seeds
             cells.append(Cell(row, column, ask(task, dataset, arm, chosen, protocol=protocol, metric=metric), printed))
     return tuple(cells)

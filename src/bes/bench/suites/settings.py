@@ -8,6 +8,7 @@ from typing import Any
 from bes.bench.model import Protocol
 from bes.config import RunConfig
 from bes.graph.datasets import CATALOG
+from bes.pipeline.methods import resolved
 
 #: Data sets by what the paper calls them.
 DATASETS = {
@@ -20,6 +21,10 @@ DATASETS = {
     "Cornell": "cornell",
     "Texas": "texas",
     "Roman-empire": "roman_empire",
+    "Squirrel (filtered)": "squirrel_filtered",
+    "Wisconsin": "wisconsin",
+    "Actor": "actor",
+    "Amazon Photo": "amazon_photo",
     "ogbn-arxiv": "ogbn-arxiv",
     "ogbl-collab": "ogbl-collab",
 }
@@ -27,7 +32,7 @@ DATASETS = {
 #: The row of our own control in tables where the paper has none.
 CONTROL = "BES without shaping"
 
-#: Arms by what the paper calls the method; what is not here is not built yet.
+#: Arms by what the paper calls the method.
 METHODS = {
     "KGNN": "kgnn",
     "GCN": "gcn",
@@ -37,6 +42,19 @@ METHODS = {
     "SSGC": "ssgc",
     "GraphSAGE": "sage",
     "GATv2": "gatv2",
+    "H2GCN": "h2gcn",
+    "SGNN": "sgnn",
+    "NodeImport-GCN": "nodeimport-gcn",
+    "NodeImport-GAT": "nodeimport-gat",
+    "NodeImport-SAGE": "nodeimport-sage",
+    "MotifRGC-GCN": "motifrgc-gcn",
+    "MotifRGC-GAT": "motifrgc-gat",
+    "MotifRGC-SAGE": "motifrgc-sage",
+    "MPNN-GCN": "mpnn-gcn",
+    "MPNN-GAT": "mpnn-gat",
+    "MPNN-SAGE": "mpnn-sage",
+    "GraphECL": "graphecl",
+    "IGCL": "igcl",
     "w/o BES": "control",
     CONTROL: "control",
     "BES": "bes",
@@ -71,6 +89,11 @@ def link_config(dataset: str, sections: Sections | None = None, protocol: Protoc
     links = {"message": "all"} if protocol is LEAK else {}
     given = {"task": "link", "rivals": (), "links": links, **(sections or {})}
     return RunConfig.build(dataset, given=given)
+
+
+def method_config(config: RunConfig, method: str, *, source: str | None = None, tune: int = 0) -> RunConfig:
+    """The run of one method by itself, with every option of its settings, so that records name them all."""
+    return resolved(config.model_copy(update={"methods": {method: {}}, "settings": source, "tune": tune}))
 
 
 def _split(dataset: str) -> str | None:

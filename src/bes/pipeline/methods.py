@@ -1,0 +1,213 @@
+"""Methods under one protocol: Graph -> split -> Problem -> Method -> Answer -> scores."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bes import seeding
+from bes.config import RunConfig
+from bes.errors import InputError
+from bes.graph.graph import Graph
+from bes.graph.splits import NodeSplit, make_split
+from bes.models.baselines import METHODS, make_method
+from bes.models.baselines.method import Method
+from bes.models.baselines.problem import Answer, NodeProblem, PairProblem, Problem
+from bes.models.baselines.settings import settings_of, sources_of
+from bes.models.convs import CONVS, pick
+from bes.models.heuristics import HEURISTICS
+from bes.pipeline import watching
+from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, score_arm
+from bes.pipeline.results import ArmResult, SeedResult, prepare, score_nodes
+from bes.pipeline.setting import Setting, pair_split, pair_task
+from bes.pipeline.tuning import Study, check_tuner, tune
+from bes.progress import Watch
+from bes.tasks.node import NodeTask, check_labels
+from bes.training import SELECTED_ON, Callback
+
+#: The split on whose validation part settings are tuned.
+TUNED_ON = 0
+
+#: What scores the arms of a run.
+Task = NodeTask | PairTask
+
+#: The studies of a run's methods by name.
+Studies = Mapping[str, Study]
+
+
+def resolved(config: RunConfig) -> RunConfig:
+    """The configuration with every option of its methods: as given, else as their settings say."""
+    full = {name: _options(config, name) for name in config.methods}
+    return config.model_copy(update={"methods": full})
+
+
+def _options(config: RunConfig, name: str) -> dict[str, Any]:
+    given = config.methods[name]
+    if name not in METHODS:
+        return given
+    found = settings_of(name, config.dataset, source=config.settings, pairs=config.task != "node")
+    every = asdict(make_method(name, {**found, **given}))
+    plain: dict[str, Any] = json.loads(json.dumps({key: every[key] for key in METHODS[name].options}))
+    return plain
+
+
+def with_networks(config: RunConfig) -> RunConfig:
+    """The rivals that are networks or heuristics among the methods: networks as wide and trained as the encoders."""
+    own = config.encoders
+    wanted = {"hidden": own.channels, **own.model_dump(include={"epochs", "lr", "weight_decay", "dropout", "patience"})}
+    rivals = {name: wanted if name in CONVS else {} for name in config.rivals if name in CONVS or name in HEURISTICS}
+    return config.model_copy(update={"methods": {**rivals, **config.methods}})
+
+
+def check_methods(config: RunConfig) -> None:
+    """Refuse methods that are not known, cannot do the task, or have options they do not know."""
+    known = {**METHODS, **(HEURISTICS if config.task == "link" else {}), "control": None, "bes": None}
+    for name, options in config.methods.items():
+        pick(known, name, "method")
+        if name not in METHODS:
+            if options:
+                raise InputError(f"'{name}' takes no options under methods: leave them out.")
+            continue
+        made = make_method(name, options)
+        if config.task != "node" and not made.pairs:
+            raise InputError(f"The method '{name}' predicts classes of nodes and no pairs: use --task node.")
+    if config.tune:
+        if not config.methods_alone:
+            raise InputError(f"--tune {config.tune} has no method to tune: name some by --method.")
+        check_tuner()
+
+
+def tune_methods(config: RunConfig, graph: Graph) -> dict[str, Study]:
+    """A study for each method that can be tuned; empty where nothing is to be tuned."""
+    if not config.tune:
+        return {}
+    found = {name: study_of(config, graph, name) for name in config.methods_alone}
+    return {name: study for name, study in found.items() if study is not None}
+
+
+def study_of(config: RunConfig, graph: Graph, name: str) -> Study | None:
+    """Settings of one method, tried on the validation part of split 0; the test part stays closed.
+
+    Options that differ from the method's settings were asked for, and stay. None for what has no settings to try.
+    """
+    if name not in METHODS:
+        return None
+    usual = _options(config.model_copy(update={"methods": {name: {}}}), name)
+    asked = {key for key, value in config.methods[name].items() if value != usual[key]}
+
+    def problem(method: Method) -> Problem:
+        return case_of(config, graph, TUNED_ON, method).problem
+
+    return tune(name, config.methods[name], config.tune, problem, asked, pairs=config.task != "node")
+
+
+def run_methods(
+    config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch] = (), studies: Studies | None = None
+) -> SeedResult:
+    """Every method of one seed, all on one split."""
+    if config.task == "node":
+        split = make_split(graph, config.split, seed)
+        check_labels(graph, split, allow_missing=config.allow_missing_classes)
+        arrays = split.arrays()
+    else:
+        arrays = pair_split(config, graph, seed).arrays()
+    return SeedResult(seed, arrays, method_arms(config, graph, seed, None, watchers, studies), {}, [])
+
+
+def method_arms(
+    config: RunConfig,
+    graph: Graph,
+    seed: int,
+    task: Task | None,
+    watchers: Sequence[Watch] = (),
+    studies: Studies | None = None,
+) -> list[ArmResult]:
+    """The methods of a configuration on one split.
+
+    Args:
+        graph: As it was given, features unscaled.
+        task: Of the arms beside which they stand, so that all are scored at one boundary; without it none is known.
+        studies: What tuning found; where it is wanted and missing, it is done here.
+    """
+    found = tune_methods(config, graph) if studies is None else studies
+    return [method_arm(config, graph, seed, name, task, watchers, found.get(name)) for name in config.methods_alone]
+
+
+def method_arm(
+    config: RunConfig,
+    graph: Graph,
+    seed: int,
+    name: str,
+    task: Task | None = None,
+    watchers: Sequence[Watch] = (),
+    study: Study | None = None,
+) -> ArmResult:
+    """One method on one split, scored once."""
+    if name in HEURISTICS and config.task == "link":
+        setting = Setting.of(config, graph, seed)
+        assert not isinstance(task, NodeTask)
+        return setting.describe(heuristic_arm(name, task or pair_task(setting.split, None), setting.bare))
+    options = config.methods[name] if study is None else study.options
+    method = make_method(name, options)
+    case = case_of(config, graph, seed, method, watching.stage(watchers, name, method.epochs))
+    start = time.perf_counter()
+    answer = method.fit(case.problem)
+    seconds = {"encoders": time.perf_counter() - start, "shaping": 0.0, "decoder": 0.0}
+    result = case.score(name, answer, seconds, task)
+    result.selected = {"encoders": [answer.log.best_epoch] if answer.log.best_epoch >= 0 else []}
+    result.notes += answer.notes
+    about: dict[str, Any] = {"options": options, "settings": config.settings or sources_of(name)[0]}
+    result.more["method"] = about | ({} if study is None else {"tuned": study.as_dict(TUNED_ON)})
+    return result
+
+
+@dataclass(frozen=True)
+class NodeCase:
+    """One split of a graph's nodes: what a method gets, and how its answer is scored."""
+
+    problem: NodeProblem
+    split: NodeSplit
+
+    def score(self, arm: str, answer: Answer, seconds: dict[str, float], task: Task | None) -> ArmResult:
+        """Open the test part: `task` says at which boundary, if it is known."""
+        assert answer.prob is not None
+        assert not isinstance(task, PairTask)
+        what = f"The method '{arm}' on graph '{self.problem.graph.name}'"
+        return score_nodes(
+            arm, task or NodeTask(self.split, None), answer.prob, seconds, what, "its lr (of rivals: encoders.lr)"
+        )
+
+
+@dataclass(frozen=True)
+class PairCase:
+    """The same for a split of pairs."""
+
+    problem: PairProblem
+    setting: Setting
+
+    def score(self, arm: str, answer: Answer, seconds: dict[str, float], task: Task | None) -> ArmResult:
+        """Open the test part."""
+        assert answer.pairs is not None
+        assert not isinstance(task, NodeTask)
+        result = score_arm(arm, task or pair_task(self.setting.split, None), answer.pairs, seconds)
+        return self.setting.describe(result)
+
+
+def case_of(
+    config: RunConfig, graph: Graph, seed: int, method: Method, steps: Sequence[Callback] = ()
+) -> NodeCase | PairCase:
+    """One split, with the features scaled as the method wants them."""
+    config = config.model_copy(update={"features": method.features or config.features})
+    if config.task == "node":
+        here = prepare(graph, config).to(seeding.pick_device(config.device))
+        split = make_split(here, config.split, seed)
+        check_labels(here, split, allow_missing=config.allow_missing_classes)
+        return NodeCase(NodeProblem(here, split, seed, SELECTED_ON[config.selection], steps), split)
+    setting = Setting.of(config, graph, seed)
+    problem = PairProblem(
+        setting.split, lambda: make_decoder(config, seed), setting.labels, graph.n_classes, seed, steps
+    )
+    return PairCase(problem, setting)

@@ -1,0 +1,199 @@
+"""What holds for every method: shapes, gradients, blindness to labels, the same again, nodes and links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from bes.graph.graph import Graph
+from bes.graph.links import LinkSplit, make_link_split
+from bes.graph.splits import NodeSplit, make_split
+from bes.graph.sparse import Sparse
+from bes.models.baselines import METHODS, make_method
+from bes.models.baselines.problem import Answer, NodeProblem, PairProblem
+from bes.models.pairs import PairDecoder
+
+#: Options that keep a run of the small graph short; a method takes those that it has.
+FEW: dict[str, Any] = {
+    "epochs": 8,
+    "patience": 0,
+    "probe_epochs": 5,
+    "pretrain_epochs": 3,
+    "hidden": 8,
+    "warm_up": 2,
+    "every": 2,
+    "n_iter": 5,
+    "parts": 0.2,
+}
+
+ON_PAIRS = [name for name, entry in METHODS.items() if entry.kind.pairs]
+
+
+def quick(name: str, **given: Any) -> Any:
+    known = METHODS[name].options
+    return make_method(name, {key: value for key, value in {**FEW, **given}.items() if key in known})
+
+
+def on_nodes(name: str, graph: Graph, split: NodeSplit, seed: int = 0) -> Answer:
+    found: Answer = quick(name).fit(NodeProblem(graph, split, seed))
+    return found
+
+
+def pair_problem(split: LinkSplit, graph: Graph, seed: int) -> PairProblem:
+    labels = make_split(graph, "random", seed).mask_labels(graph.y)
+    return PairProblem(split, lambda: PairDecoder(epochs=4, random_state=seed), labels, graph.n_classes, seed)
+
+
+def on_pairs(name: str, graph: Graph, seed: int = 0) -> tuple[Answer, PairProblem]:
+    problem = pair_problem(make_link_split(graph, "random", seed), graph, seed)
+    return quick(name).fit(problem), problem
+
+
+@pytest.fixture(scope="module")
+def split(small_graph: Graph) -> NodeSplit:
+    return make_split(small_graph, "random", 0)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_nodes_get_probabilities(name: str, small_graph: Graph, split: NodeSplit) -> None:
+    answer = on_nodes(name, small_graph, split)
+    assert answer.pairs is None
+    assert answer.prob is not None
+    assert answer.prob.shape == (small_graph.n_nodes, small_graph.n_classes)
+    assert not answer.prob.requires_grad
+    assert (answer.prob >= 0).all()
+    rows = answer.prob.sum(1)
+    assert torch.allclose(rows[rows > 0], torch.ones(1), atol=1e-4) or name == "label-propagation"
+    assert answer.score[0] == pytest.approx(split.score(answer.prob.clamp_min(1e-12).log(), "val")[0])
+
+
+@pytest.mark.parametrize("name", ON_PAIRS)
+def test_pairs_get_logits(name: str, small_graph: Graph) -> None:
+    answer, problem = on_pairs(name, small_graph)
+    assert answer.prob is None
+    assert answer.pairs is not None
+    for part in problem.split.parts:
+        logits = answer.pairs(part)
+        assert logits.shape == (problem.split.pairs(part).shape[1], 1)
+        assert torch.isfinite(logits).all()
+    assert answer.score[0] == pytest.approx(problem.split.score(answer.pairs("val"))[0], abs=1e-5)
+
+
+class Watched(torch.optim.Adam):
+    """Adam that remembers which parameters ever had a gradient other than zero."""
+
+    met: dict[int, tuple[torch.Tensor, bool]] = {}
+
+    def step(self, closure: Any = None) -> Any:
+        for group in self.param_groups:
+            for one in group["params"]:
+                moved = one.grad is not None and bool((one.grad != 0).any())
+                Watched.met[id(one)] = (one, moved or Watched.met.get(id(one), (one, False))[1])
+        return super().step(closure)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "label-propagation"])
+def test_gradients_reach_every_parameter(
+    name: str, small_graph: Graph, split: NodeSplit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Watched, "met", {})
+    monkeypatch.setattr(torch.optim, "Adam", Watched)
+    on_nodes(name, small_graph, split)
+    assert Watched.met, "something is trained"
+    assert [tuple(one.shape) for one, moved in Watched.met.values() if not moved] == []
+
+
+def with_other_labels(graph: Graph, split: NodeSplit, parts: tuple[str, ...]) -> tuple[Graph, NodeSplit]:
+    """The same graph and split with the labels of some parts turned round."""
+    y = graph.y.clone()
+    for part in parts:
+        nodes = split.nodes(part)  # type: ignore[arg-type]
+        y[nodes] = (y[nodes] + 1) % graph.n_classes
+    return replace(graph, y=y), replace(split, _labels=y)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_test_labels_change_nothing(name: str, small_graph: Graph, split: NodeSplit) -> None:
+    plain = on_nodes(name, small_graph, split)
+    other = on_nodes(name, *with_other_labels(small_graph, split, ("test",)))
+    assert plain.prob is not None
+    assert other.prob is not None
+    assert torch.equal(plain.prob, other.prob), "and the same seed gives the same again"
+    assert plain.score == other.score
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_validation_labels_reach_no_gradient(
+    name: str, small_graph: Graph, split: NodeSplit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every gradient of a fixed number of epochs is the same: validation chooses among them, and does no more."""
+
+    def gradients(graph: Graph, split: NodeSplit) -> list[float]:
+        seen: list[float] = []
+        step = torch.optim.Adam.step
+
+        def watched(self: torch.optim.Adam, closure: Any = None) -> Any:
+            grads = [one.grad for group in self.param_groups for one in group["params"] if one.grad is not None]
+            seen.append(sum(float(grad.double().square().sum()) for grad in grads))
+            return step(self, closure)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.optim.Adam, "step", watched)
+            on_nodes(name, graph, split)
+        return seen
+
+    plain = gradients(small_graph, split)
+    other = gradients(*with_other_labels(small_graph, split, ("val", "test")))
+    # what is trained on what was selected before is as different as the selection
+    alike = SELECTS_TWICE.get(name, len(plain))
+    assert plain[:alike] == other[:alike]
+
+
+#: Methods that train on what was selected before, and the steps until then.
+SELECTS_TWICE = {"shaped": 2 * FEW["epochs"], "unshaped": 2 * FEW["epochs"], "correct-and-smooth": FEW["epochs"]}
+
+
+@pytest.mark.parametrize("name", ON_PAIRS)
+def test_held_out_edges_change_no_pair_of_validation(name: str, small_graph: Graph) -> None:
+    answer, problem = on_pairs(name, small_graph)
+    held = problem.split
+    other = replace(held, _edges={**held._edges, "test": held._edges["test"].flip(0)})  # type: ignore[attr-defined]
+    again = quick(name).fit(pair_problem(other, small_graph, 0))
+    assert answer.pairs is not None
+    assert again.pairs is not None
+    assert torch.equal(answer.pairs("val"), again.pairs("val"))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_seeds_differ_and_sparse_features_are_as_good_as_dense_ones(
+    name: str, small_graph: Graph, split: NodeSplit
+) -> None:
+    plain = on_nodes(name, small_graph, split)
+    assert plain.prob is not None
+    assert not isinstance(small_graph.x, Sparse)
+    sparse = on_nodes(name, replace(small_graph, x=Sparse.from_dense(small_graph.x)), split)
+    assert sparse.prob is not None
+    assert torch.allclose(plain.prob, sparse.prob, atol=5e-3)
+    other = on_nodes(name, small_graph, split, seed=1)
+    assert other.prob is not None
+    assert torch.equal(plain.prob, other.prob) == (name in ("label-propagation",))
+
+
+def _isolated(graph: Graph) -> Graph:
+    """Node 0 without a neighbour."""
+    kept = (graph.edge_index != 0).all(0)
+    return replace(graph, edge_index=graph.edge_index[:, kept])
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("change", [_isolated])
+def test_odd_graphs_are_answered(
+    name: str, change: Callable[[Graph], Graph], small_graph: Graph, split: NodeSplit
+) -> None:
+    answer = on_nodes(name, change(small_graph), split)
+    assert answer.prob is not None
+    assert torch.isfinite(answer.prob).all()
