@@ -9,7 +9,7 @@ from bes.models.baselines import METHODS as KNOWN
 from bes.models.heuristics import HEURISTICS
 
 #: Settings that are tried for each method, the one it starts from among them.
-TRIALS = 6
+TRIALS = 8
 
 NODES = (
     "Cora",
