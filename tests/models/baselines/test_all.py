@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
 from bes.graph.graph import Graph
 from bes.graph.links import LinkSplit, make_link_split
-from bes.graph.splits import NodeSplit, make_split
 from bes.graph.sparse import Sparse
+from bes.graph.splits import NodeSplit, make_split
 from bes.models.baselines import METHODS, make_method
 from bes.models.baselines.problem import Answer, NodeProblem, PairProblem
 from bes.models.pairs import PairDecoder
@@ -86,7 +86,7 @@ def test_pairs_get_logits(name: str, small_graph: Graph) -> None:
 class Watched(torch.optim.Adam):
     """Adam that remembers which parameters ever had a gradient other than zero."""
 
-    met: dict[int, tuple[torch.Tensor, bool]] = {}
+    met: ClassVar[dict[int, tuple[torch.Tensor, bool]]] = {}
 
     def step(self, closure: Any = None) -> Any:
         for group in self.param_groups:

@@ -13,7 +13,8 @@ from bes.graph.graph import Graph
 from bes.graph.links import LinkSplit
 from bes.graph.sparse import Features, Sparse
 from bes.graph.splits import NodeSplit, split_nodes
-from bes.models.baselines.mpnn import KINDS, MPNN, MPNNNetwork, drop_features, with_loops
+from bes.models.baselines.feature_dropout import drop_features
+from bes.models.baselines.mpnn import KINDS, MPNN, MPNNNetwork, with_loops
 from bes.models.baselines.problem import NodeProblem, PairProblem
 from bes.models.pairs import PairDecoder
 from bes.seeding import generator

@@ -29,7 +29,7 @@ Reached: not measured yet.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -52,7 +52,7 @@ class BareGCNConv(GCNConv):
     def propagate(self, x: Tensor, ops: Operators) -> Tensor:
         return -(ops.cheb @ x)
 
-    def gather(self, parts: tuple[Tensor, ...], ops: Operators) -> Tensor:  # type: ignore[override]
+    def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
         return self.propagate(parts[0], ops)
 
 
@@ -93,13 +93,14 @@ class GraphECLNetwork(nn.Module):
     def forward(self, graph: Graph) -> tuple[Tensor, Tensor]:
         """z and q, both `[N, hidden]`."""
         ops = graph.operators
-        z: Features = graph.x
-        for i, conv in enumerate(self.convs):
-            z = conv(z if i == 0 or self.mixed else z.relu(), ops)  # type: ignore[union-attr]
+        first, *others = self.convs
+        z: Tensor = first(graph.x, ops)
+        for conv in others:
+            z = conv(z if self.mixed else z.relu(), ops)
         q = self.embed(graph)
         for i, layer in enumerate(self.projector):
             q = layer(q.relu() if i else q, ops)
-        return unit(z), unit(q)  # type: ignore[arg-type]
+        return unit(z), unit(q)
 
 
 @dataclass(frozen=True)

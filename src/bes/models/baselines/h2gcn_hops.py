@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 from torch import Tensor
 
 from bes.errors import InputError
@@ -65,15 +65,15 @@ def _runs(near: csr_array) -> list[tuple[int, int]]:
 
 
 def _at_distance_two(near: csr_array, start: int, stop: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """The pairs `[2, P]` of the nodes `start` to `stop`, by set difference of sorted keys."""
-    n, some = near.shape[0], near[start:stop]
-    reached = (some @ near).tocoo()
-    direct = some.tocoo()
-    rows = np.arange(stop - start, dtype=np.int64)
-    far = np.sort(reached.row.astype(np.int64) * n + reached.col)
-    closer = np.concatenate([direct.row.astype(np.int64) * n + direct.col, rows * n + rows + start])
-    key = far[~np.isin(far, closer)]
-    return np.stack([key // n + start, key % n])
+    """The pairs `[2, P]` of the nodes `start` to `stop`: two steps lead there, and neither one nor none does."""
+    some = near[start:stop]
+    own = eye_array(stop - start, near.shape[0], k=start, dtype=np.float32, format="csr")
+    # no count of walks exceeds n: what is subtracted leaves only the others above zero
+    reached = csr_array(some @ near - (near.shape[0] + 1) * (some + own))
+    reached.sort_indices()
+    kept = reached.data > 0
+    row = np.repeat(np.arange(start, stop), np.diff(reached.indptr))
+    return np.stack([row[kept], reached.indices[kept].astype(np.int64)])
 
 
 def _normalised(pairs: Tensor, n: int) -> Sparse:

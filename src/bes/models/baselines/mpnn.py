@@ -22,6 +22,7 @@ Reached: not measured yet.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -30,8 +31,9 @@ import torch
 from torch import Tensor, nn
 
 from bes.graph.graph import Graph
-from bes.graph.sparse import Features, Operators, Sparse
+from bes.graph.sparse import Features, Operators
 from bes.models.base import Conv, FilterConv, dropout
+from bes.models.baselines.feature_dropout import drop_features
 from bes.models.baselines.method import Supervised
 from bes.models.baselines.options import Count, Dropped, Positive
 from bes.models.baselines.problem import Network, Problem
@@ -53,7 +55,7 @@ class LoopedSAGEConv(SAGEConv):
     def propagate(self, x: Tensor, ops: Operators) -> Tensor:
         return super().propagate(x, with_loops(ops))
 
-    def gather(self, parts: tuple[Tensor, ...], ops: Operators) -> Tensor:  # type: ignore[override]
+    def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
         return super().gather(parts, with_loops(ops))
 
 
@@ -128,14 +130,6 @@ class MPNNNetwork(Network):
 
     def _drop(self, h: Tensor, rng: torch.Generator | None) -> Tensor:
         return dropout(h, self.options.dropout, rng) if self.training else h
-
-
-def drop_features(x: Features, p: float, rng: torch.Generator | None) -> Features:
-    """Dropout of the features; entries that are not stored are zero with it and without it."""
-    if not isinstance(x, Sparse):
-        return dropout(x, p, rng)
-    row, col, value = x.coo()
-    return Sparse.from_coo(row, col, dropout(value, p, rng), (x.shape[0], x.shape[1]))
 
 
 @dataclass(frozen=True)

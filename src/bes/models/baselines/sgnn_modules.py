@@ -159,7 +159,8 @@ class Stack:
         optimizer.zero_grad()
         self.loss = value.item()
         with torch.no_grad():
-            return module(source)
+            out: Tensor = module(source)
+        return out
 
     def embed(self, graph: Graph) -> Tensor:
         """The last module's output on a graph with the same features."""
