@@ -16,6 +16,7 @@ from pathlib import Path
 
 import first_look
 import links
+from reached import reached
 from recorded import ROOT, between, versions, write
 from results_text import README_TEXT, SUITE_TEXT, overview
 
@@ -88,7 +89,7 @@ def documents() -> dict[Path, str]:
     short, whole = overview(sheets, absent)
     titles = "\n".join(f"- [{one.suite.title}]({name}.md)" for name, one in filled.items())
     pages[PAGES / "README.md"] = README_TEXT.format(stamp=_stamp(records), overview=whole, suites=titles)
-    return {**pages, README: between(README, "bench", short)}
+    return {**pages, **reached(sheets), README: between(README, "bench", short)}
 
 
 def _page(filled: Filled, by_id: dict[str, Record], absent: list[str]) -> str:

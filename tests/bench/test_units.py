@@ -19,6 +19,8 @@ from bes.graph.graph import Graph
 from bes.models.encoders import EncoderEnsemble
 from bes.models.pair_encoders import PairEncoders
 from bes.pipeline import run_seed
+from bes.pipeline.methods import resolved
+from bes.pipeline.tuning import Study
 
 Quick = Callable[..., RunConfig]
 
@@ -196,7 +198,7 @@ def test_a_rival_is_by_itself_and_leaves_the_encoders_alone(small_graph: Graph, 
     (record,) = worker.run(Unit(quick(), 0, ("gcn",)), small_graph, DATA).records
     assert (record["arm"], record["status"], record["boundary"]) == ("gcn", "done", [])
     assert "convergence" not in record
-    assert len(fits) == 2
+    assert len(fits) == 1, "a network by itself is no ensemble"
     again = worker.run(Unit(quick(shaper={"tau": 3.0}), 0), small_graph, DATA)
     assert again.records[0]["encoders_reused"]
 
@@ -248,3 +250,27 @@ def test_the_record_of_a_failure_is_found_as_the_run_would_be(small_graph: Graph
         same = ("run_id", "config", "data_hash", "seed", "arm", "dataset", "task", "selection", "machine", "versions")
         assert {key: lost[key] for key in same} == {key: record[key] for key in same}
         assert "metrics" not in lost
+
+
+def test_the_splits_of_a_method_share_one_study(
+    small_graph: Graph, quick: Quick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuned: list[str] = []
+
+    def study(config: RunConfig, _: Graph, name: str) -> Study:
+        tuned.append(name)
+        return Study({**config.methods[name], "hidden": 4}, [{"options": {}, "score": 0.5, "seconds": 0.0}])
+
+    monkeypatch.setattr("bes.bench.units.study_of", study)
+    plain = resolved(quick(methods={"gcn": {"epochs": 3}}))
+    config = plain.model_copy(update={"tune": 1})
+    worker = Worker()
+    for seed in (0, 1):
+        (record,) = worker.run(Unit(config, seed, ("gcn",)), small_graph, DATA).records
+        assert record["method"]["options"]["hidden"] == 4
+        assert record["method"]["tuned"]["trials"] == 1
+    assert tuned == ["gcn"]
+    (record,) = worker.run(Unit(plain, 0, ("gcn",)), small_graph, DATA).records
+    assert "tuned" not in record["method"]
+    assert len({Unit(config, seed, ("gcn",)).group for seed in (0, 1)}) == 1
+    assert len({Unit(plain, seed, ("gcn",)).group for seed in (0, 1)}) == 2

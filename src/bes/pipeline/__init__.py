@@ -62,4 +62,5 @@ def run_seed(
 def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study | None = None) -> ArmResult:
     """One method or rival by itself, on the split that `run_seed` uses: there is no shaping in it, and no boundary."""
     known = config if arm in config.methods else with_networks(config.model_copy(update={"rivals": (arm,)}))
+    pick(known.methods, arm, "arm")
     return method_arm(known, graph, seed, arm, study=study)

@@ -11,9 +11,9 @@ p_uv = sigma(2 - |z_u - z_v|^2) with z = [z_1 | ... | z_M] (`motifrgc_motifs.py`
 are read by a network of two layers of the backbone on [X | Z], which is selected on validation.
 
 Settled:
-- The authors' scripts fine-tune Z for links by a Fermi-Dirac decoder, on splits that leak, and mostly skip the
-  pretraining. Here it is always run (`pretrain_epochs=0` is the ablation without it), Z is frozen, and pairs are read
-  by the decoder of the run, which every method gets.
+- The authors' scripts fine-tune Z for links by a Fermi-Dirac decoder, on splits that leak; whether they pretrain before
+  depends on the version of their code. Here it is always done (`pretrain_epochs=0` is the ablation without it), Z is
+  frozen, and pairs are read by the decoder of the run, which every method gets.
 - Triples come from the graph that the method is given, and so from training edges alone where links are predicted.
 - LayerNorm has no weights of its own: the losses of the pretraining are taken before it, and would not train them.
 - P(triangle), P(wedge), P(none) sum to one and are used as they are, as logarithms that cannot overflow.
