@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import torch
@@ -32,7 +31,6 @@ class PairEncoders(EncoderEnsemble):
 
     Attributes:
         encoders_, heads_, logs_: The trained encoders, their decoders and their training.
-        seconds_: The time that each took.
     """
 
     def __init__(
@@ -70,15 +68,10 @@ class PairEncoders(EncoderEnsemble):
         """Train each encoder on the split's training pairs and message graph."""
         names = self._names()
         split = split.to(seeding.pick_device(self.device))
-        fitted, seconds = [], []
-        for i, name in enumerate(names):
-            start = time.perf_counter()
-            fitted.append(self._fit_pair(name, names[:i].count(name), split, callbacks))
-            seconds.append(time.perf_counter() - start)
+        fitted = [self._fit_pair(name, names[:i].count(name), split, callbacks) for i, name in enumerate(names)]
         self.encoders_ = [encoder for encoder, _, _ in fitted]
         self.heads_ = [head for _, head, _ in fitted]
         self.logs_ = [log for _, _, log in fitted]
-        self.seconds_ = seconds
         return self
 
     def _fit_pair(
