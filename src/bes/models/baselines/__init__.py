@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -113,7 +114,7 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
             known = ", ".join(entry.options)
             raise InputError(f"The method '{name}' has no option '{key}': it has {known}.")
     try:
-        made: Method = TypeAdapter(entry.kind).validate_python({**(options or {}), **entry.fixed})
+        made: Method = _checker(entry.kind).validate_python({**(options or {}), **entry.fixed})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -121,3 +122,9 @@ def make_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
             f"The option {name}.{where}={first['input']!r} is not valid: {first['msg'].lower()}."
         ) from None
     return made
+
+
+@cache
+def _checker(kind: type[Method]) -> TypeAdapter[Any]:
+    """Made once: making one takes longer than using it."""
+    return TypeAdapter(kind)

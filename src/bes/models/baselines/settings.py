@@ -9,7 +9,7 @@ A file has a section a source of settings (`paper`, `official`, `ours`), in it o
       "*": {patience: 50}
     search:                # the values that tuning tries
       lr: [0.01, 0.02]
-    link_search:           # laid over them where pairs are predicted, whose features the run scales
+    link_search:           # laid over them where pairs are predicted, whose features the run scales; [] leaves one out
       lr: [0.005, 0.01]
 """
 
@@ -61,7 +61,7 @@ def search_space(method: str, *, pairs: bool = False) -> dict[str, list[Any]]:
     if pairs:
         space.pop("features", None)
         space |= found.get("link_search", {})
-    return space
+    return {key: values for key, values in space.items() if values}
 
 
 @cache
