@@ -267,3 +267,24 @@ def test_an_option_of_a_method_is_set_by_the_methods_name(tmp_path: Path) -> Non
 def test_configurations_with_methods_can_be_members_of_a_set() -> None:
     one, two = (RunConfig.build("mine", given={"methods": {"gcn": {"hidden": width}}}) for width in (8, 16))
     assert len({one, two, one.model_copy()}) == 2
+
+
+@pytest.mark.parametrize("given", [5, True, [{"gcn": {"hidden": 3}}], {"gcn": 3}])
+def test_methods_that_are_not_understood_are_refused(given: Any, tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"methods": given}))
+    with pytest.raises(InputError, match=r"methods=.* is not understood: write names, or options by name"):
+        RunConfig.build("mine", file=file)
+
+
+def test_named_methods_replace_those_of_the_file_and_keep_its_options(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({"methods": {"gcn": {"hidden": 3}, "h2gcn": {}}}))
+    plan = RunConfig.build("mine", file=file, given={"methods": "gcn,mlp"})
+    assert plan.methods == {"gcn": {"hidden": 3}, "mlp": {}}
+
+
+def test_what_is_given_is_not_changed() -> None:
+    options = {"hidden": 8}
+    RunConfig.build("mine", given={"methods": {"gcn": options}}, settings=["gcn.hidden=3"])
+    assert options == {"hidden": 8}

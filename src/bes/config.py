@@ -28,12 +28,14 @@ def _names(given: Any) -> Any:
     return tuple(name.strip() for name in given.split(",") if name.strip()) if isinstance(given, str) else given
 
 
-def _by_name(given: Any) -> Any:
+def _by_name(given: Any) -> dict[str, dict[str, Any]]:
     """Methods as options by name: names alone, as a text or a list, have none of their own."""
     names = _names(given)
-    if isinstance(names, Mapping):
-        return {name: options or {} for name, options in names.items()}
-    return {name: {} for name in names} if isinstance(names, list | tuple) else names
+    if isinstance(names, Mapping) and all(isinstance(options, Mapping | None) for options in names.values()):
+        return {name: dict(options or {}) for name, options in names.items()}
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        return {name: {} for name in names}
+    raise InputError(f"The setting methods={given!r} is not understood: write names, or options by name.")
 
 
 class _Frozen(BaseModel):
@@ -179,6 +181,11 @@ class RunConfig(_Frozen):
         """
         written = read_file(file) if file else {}
         options = {"dataset": dataset, "preset": preset, **(given or {})}
+        if options.get("methods"):  # names replace those of the file; options of theirs that it has stay
+            told = _by_name(written.pop("methods", None) or ())
+            options["methods"] = {
+                name: {**told.get(name, {}), **own} for name, own in _by_name(options["methods"]).items()
+            }
         named = {name for layer in (written, options) for name in _by_name(layer.get("methods") or ())}
         own = [text for text in settings if text.partition(".")[0] in named and text.count(".") and "=" in text]
         rest = [text for text in settings if text not in own]

@@ -21,6 +21,7 @@ from bes.files import PART, save_npz, whole_file
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
 from bes.pipeline.results import ArmResult, SeedResult
+from bes.pipeline.tuning import Study
 from bes.settings import validate
 
 #: The file of a run's graph.
@@ -104,11 +105,13 @@ class RunDirectory:
             names += [f"{MODELS}/{seed}.safetensors"] if self.config.task == "node" else []
         return [self.path / name for name in names]
 
-    def tuned(self) -> dict[str, Any]:
+    def tuned(self) -> dict[str, Study]:
         """What tuning has found so far, by method."""
         path = self.path / TUNED
-        found: dict[str, Any] = _read_json(path) if path.exists() else {}
-        return found
+        try:
+            return {name: Study(**kept) for name, kept in (_read_json(path) if path.exists() else {}).items()}
+        except (TypeError, AttributeError):
+            raise InputError(f"{path} is damaged: delete it to tune again.") from None
 
     def keep_tuned(self, found: dict[str, Any]) -> None:
         """Write what tuning has found so far."""

@@ -41,7 +41,7 @@ def run(
     watch: Watch | None = None,
     log: str | None = None,
 ) -> RunDirectory:
-    """Run every seed that `out` does not hold yet, all arms each, and record it as it ends.
+    """Run every seed that `out` does not hold yet, all arms each, and record it as it ends; methods alone one by one.
 
     Args:
         watch: Told of each stage and its steps, where the seeds run in this process.
@@ -57,22 +57,22 @@ def run(
     config = resolved(config)
     directory = RunDirectory(Path(out), config, data_hash(graph))
     directory.keep(graph)
-    missing = directory.missing(seeds, arms_of(config))
-    studies = _tuned(config, graph, directory) if missing else {}
-    done = len(seeds) - len(missing)
-    if progress:
-        progress(done, len(seeds))
+    arms = arms_of(config)
+
+    def tell() -> None:
+        if progress:
+            progress(len(seeds) - len(directory.missing(seeds, arms)), len(seeds))
 
     def keep(result: SeedResult) -> None:
-        nonlocal done
         directory.add(result)
-        done += 1
-        if progress:
-            progress(done, len(seeds))
+        tell()
 
+    tell()
+    missing = _pieces(config, directory, seeds)
+    studies = _tuned(config, graph, directory, watch) if missing else {}
     if jobs == 1 or len(missing) < 2:
-        for seed in missing:
-            keep(_run_one(config, graph, seed, directory.path, log, studies, watch))
+        for seed, method in missing:
+            keep(_run_one(config, graph, seed, method, directory.path, log, studies, watch))
         return directory
     jobs = min(jobs, len(missing))
     threads = max(1, (os.cpu_count() or 1) // jobs)
@@ -80,7 +80,7 @@ def run(
     lifeline, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, lifeline))
     try:
-        futures = [pool.submit(_run_one, config, graph, seed, directory.path, log, studies) for seed in missing]
+        futures = [pool.submit(_run_one, config, graph, *piece, directory.path, log, studies) for piece in missing]
         for future in as_completed(futures):
             keep(future.result())
     except BrokenProcessPool:
@@ -98,11 +98,23 @@ def run(
     return directory
 
 
-def _tuned(config: RunConfig, graph: Graph, directory: RunDirectory) -> dict[str, Study]:
+#: A seed, and of runs of methods alone one of them: what is run and recorded in one piece.
+Piece = tuple[int, str | None]
+
+
+def _pieces(config: RunConfig, directory: RunDirectory, seeds: list[int]) -> list[Piece]:
+    """What is not recorded yet."""
+    if config.paired:
+        return [(seed, None) for seed in directory.missing(seeds, arms_of(config))]
+    return [(seed, name) for seed in seeds for name in config.methods if directory.missing([seed], (name,))]
+
+
+def _tuned(config: RunConfig, graph: Graph, directory: RunDirectory, watch: Watch | None) -> dict[str, Study]:
     """What tuning finds for each method; a method that was tuned before is not tuned again."""
-    found = {name: Study(**kept) for name, kept in directory.tuned().items()}
+    found = directory.tuned()
+    watchers = [] if watch is None else [watch]
     for name in config.methods_alone if config.tune else ():
-        if name not in found and (study := study_of(config, graph, name)) is not None:
+        if name not in found and (study := study_of(config, graph, name, watchers)) is not None:
             found[name] = study
             directory.keep_tuned({name: asdict(study) for name, study in found.items()})
     return found
@@ -112,6 +124,7 @@ def _run_one(
     config: RunConfig,
     graph: Graph,
     seed: int,
+    method: str | None,
     out: Path,
     log: str | None,
     studies: dict[str, Study],
@@ -119,13 +132,15 @@ def _run_one(
 ) -> SeedResult:
     watchers = [] if watch is None else [watch]
     if log is None:
-        return run_seed(config, graph, seed, watchers, studies=studies)
+        return run_seed(config, graph, seed, watchers, studies=studies, only=method)
     from bes.callbacks import make_log
 
-    place = out / "logs" / str(seed)
+    place = out / "logs" / str(seed) / (method or "")
     shutil.rmtree(place, ignore_errors=True)  # of a seed that was stopped and begins anew
     with make_log(log, place) as kept:
-        return run_seed(config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)], studies=studies)
+        return run_seed(
+            config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)], studies=studies, only=method
+        )
 
 
 def _hush() -> None:

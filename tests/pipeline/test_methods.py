@@ -88,7 +88,10 @@ def test_links(quick: Quick, small_graph: Graph) -> None:
         ),
         ({"methods": "cn"}, "The method 'cn' is not known"),
         ({"methods": {"bes": {"alpha": 1}}}, "'bes' takes no options under methods"),
-        ({"tune": 3}, "--tune 3 has no method to tune"),
+        ({"tune": 3}, "--tune 3 has no method that it could be for"),
+        ({"settings": "official"}, "--settings official has no method that it could be for"),
+        ({"methods": "gcn", "tune": 3, "selection": "test-peek"}, "--tune is for selection=validation"),
+        ({"methods": "supcon", "task": "link", "links": {"boundary": "clusters"}}, "learns from classes of nodes"),
     ],
 )
 def test_what_cannot_be_run_is_refused_first(
@@ -160,6 +163,71 @@ def test_trials_that_fail_are_recorded_and_never_win(monkeypatch: pytest.MonkeyP
     calls.append({})
     with pytest.raises(InputError, match=r"It diverged\."):
         tune("gcn", start, 2, nothing)
+
+
+def test_settings_under_which_training_diverges_have_failed(quick: Quick, small_graph: Graph) -> None:
+    config = resolved(quick(methods={"gcn": {"epochs": 5, "lr": 1e38}}, tune=2))
+    with pytest.raises(InputError, match=r"The method 'gcn' diverged: lower its lr\."):
+        study_of(config, small_graph, "gcn")
+
+
+def test_trials_are_told_to_who_watches(config: RunConfig, small_graph: Graph) -> None:
+    seen: list[str] = []
+
+    def watch(stage: str, total: int) -> Any:
+        return lambda *_: seen.append(f"{stage} of {total}")
+
+    study_of(config.model_copy(update={"tune": 3}), small_graph, "label-propagation", [watch])
+    assert seen == ["tuning of label-propagation of 3"] * 3
+
+
+def test_one_method_that_fails_leaves_the_others(quick: Quick, small_graph: Graph, tmp_path: Path) -> None:
+    config = quick(methods={"gcn": {"epochs": 3}, "sage": {"epochs": 3, "lr": 1e38}, "mlp": {"epochs": 3}})
+    with pytest.raises(InputError, match="diverged"):
+        run(config, small_graph, [0, 1], tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert [(line["seed"], line["arm"]) for line in lines] == [(0, "gcn")]
+
+
+def test_several_processes_record_what_one_does(config: RunConfig, small_graph: Graph, tmp_path: Path) -> None:
+    one = run(config, small_graph, [0, 1], tmp_path / "one")
+    two = run(config, small_graph, [0, 1], tmp_path / "two", jobs=2)
+
+    def told(records: list[dict[str, Any]]) -> dict[Any, Any]:
+        return {(r["seed"], r["arm"]): r["metrics"] for r in records}
+
+    assert told(one.records) == told(two.records)
+    assert len(one.records) == 4
+
+
+def test_a_damaged_file_of_trials_is_refused(config: RunConfig, small_graph: Graph, tmp_path: Path) -> None:
+    tuned = config.model_copy(update={"tune": 1})
+    run(tuned, small_graph, [0], tmp_path)
+    (tmp_path / "tuned.json").write_text('{"gcn": {"options": {}}}')
+    with pytest.raises(InputError, match=r"tuned\.json is damaged: delete it to tune again\."):
+        run(tuned, small_graph, [0, 1], tmp_path)
+
+
+def test_what_is_not_resolved_gets_its_settings(quick: Quick, small_graph: Graph) -> None:
+    plain = quick(methods={"sgc1l": {"epochs": 3}})
+    (arm,) = run_seed(plain, small_graph, 0).arms
+    assert arm.more["method"]["options"] == resolved(plain).methods["sgc1l"]
+    alone = run_rival(plain, small_graph, 0, "sgc1l")
+    assert np.array_equal(alone.predictions["prob"], arm.predictions["prob"])
+
+
+@pytest.mark.parametrize("task", ["node", "link"])
+def test_shaped_and_unshaped_are_bes_and_control(task: str, quick: Quick, small_graph: Graph) -> None:
+    shaper = {"n_iter": 5, "delta": 20.0, "tau": 10.0, "alpha": 0.01}
+    paired = quick(task=task, rivals="", shaper=shaper, encoders={"names": "gcn,cheb"}, decoder={"kind": "mlp"})
+    control, bes = run_seed(paired, small_graph, 0).arms
+    assert bes.steps["accepted"] > 0
+    own = {"encoders": ["gcn", "cheb"], "channels": 8, "epochs": 5, "patience": paired.encoders.patience}
+    own |= {"decoder": "mlp", "hidden": 16, "unit": paired.shaper.unit, **shaper}
+    alone = paired.model_copy(update={"methods": {"unshaped": own, "shaped": own}})
+    for arm, expected in zip(run_seed(alone, small_graph, 0).arms, (control, bes), strict=True):
+        key = "prob" if task == "node" else "score"
+        assert np.allclose(arm.predictions[key], expected.predictions[key], atol=1e-5), arm.arm
 
 
 def test_a_run_is_tuned_once_and_says_what_was_tried(config: RunConfig, small_graph: Graph, tmp_path: Path) -> None:

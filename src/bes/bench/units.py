@@ -103,7 +103,7 @@ class Worker:
     def __init__(self) -> None:
         self._dataset = ""
         self._trained: Trained[Any] = Trained()
-        self._study: tuple[str, Study | None] = ("", None)
+        self._study: tuple[str, Study | InputError | None] = ("", None)
 
     def run(self, unit: Unit, graph: Graph, data_hash: str) -> Outcome:
         """Run a unit to its end; what it raises becomes its error."""
@@ -138,9 +138,17 @@ class Worker:
 
     def _tuned(self, unit: Unit, graph: Graph) -> Study | None:
         """What tuning found for the group of this unit: the first one asks, the others read."""
-        if unit.config.tune and self._study[0] != unit.group:
-            self._study = (unit.group, study_of(unit.config, graph, unit.arms[0]))
-        return self._study[1] if unit.config.tune else None
+        if not unit.config.tune:
+            return None
+        if self._study[0] != unit.group:
+            try:
+                self._study = (unit.group, study_of(unit.config, graph, unit.arms[0]))
+            except InputError as error:  # it would fail for every seed alike
+                self._study = (unit.group, error)
+        found = self._study[1]
+        if isinstance(found, InputError):
+            raise found
+        return found
 
 
 def _record(unit: Unit, split: str, arm: ArmResult, data_hash: str) -> dict[str, Any]:

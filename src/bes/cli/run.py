@@ -126,6 +126,7 @@ def run(
     from bes.stored import StoredRun
 
     chosen = parse_seeds(seeds)
+    _check_methods(method, rivals)
     given = {
         "task": task,
         "split": "mask" if split is None and split_column else split,
@@ -170,3 +171,14 @@ def run(
         console.print_json(console.run_as_json(done, report, predicted))
     elif not quiet:
         console.print_run(done, report, predicted)
+
+
+def _check_methods(method: str | None, rivals: str | None) -> None:
+    """Refuse what would be passed over."""
+    from bes.errors import InputError
+
+    names = [name.strip() for name in (method or "").split(",") if name.strip()]
+    if method is not None and not names:
+        raise InputError("--method names nothing: name some methods, see `bes methods`.")
+    if names and rivals and not {"bes", "control"} & set(names):
+        raise InputError("--rivals stand beside control and bes: name them by --method, or add bes to --method.")

@@ -11,7 +11,7 @@ from bes.core.options import check_options
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.models.convs import CONVS, pick
-from bes.pipeline.methods import Studies, check_methods, method_arm, run_methods, with_networks
+from bes.pipeline.methods import Studies, check_methods, method_arm, resolved, run_methods, with_networks
 from bes.pipeline.node import check_nodes, run_nodes
 from bes.pipeline.pairs import check_pairs, run_pairs
 from bes.pipeline.results import ArmResult, SeedResult, make_shaper
@@ -25,7 +25,8 @@ ARMS = ("control", "bes")
 
 def arms_of(config: RunConfig) -> tuple[str, ...]:
     """The arms that a run of this configuration records."""
-    return (*(ARMS if config.paired else ()), *(config.rivals if config.paired else ()), *config.methods_alone)
+    beside = [name for name in config.rivals if name not in config.methods]
+    return (*((*ARMS, *beside) if config.paired else ()), *config.methods_alone)
 
 
 def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
@@ -36,7 +37,7 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     for name in config.encoders.names:
         pick(CONVS, name, "encoder")
     check_options(make_shaper(config, 0))
-    check_methods(config)
+    check_methods(config, graph)
     (check_nodes if config.task == "node" else check_pairs)(config, graph, seeds)
 
 
@@ -47,15 +48,17 @@ def run_seed(
     watchers: Sequence[Watch] = (),
     trained: Trained[Any] | None = None,
     studies: Studies | None = None,
+    only: str | None = None,
 ) -> SeedResult:
     """Every arm of one seed, paired on one split; the watchers are told of each stage and its steps.
 
     Args:
         trained: Encoders of an earlier run on this graph; what is trained anew is left there for the next one.
         studies: What tuning found for the methods; where it is wanted and missing, it is done here.
+        only: Of a run of methods alone, this one.
     """
     if not config.paired:
-        return run_methods(config, graph, seed, watchers, studies)
+        return run_methods(config, graph, seed, watchers, studies, only)
     return (run_nodes if config.task == "node" else run_pairs)(config, graph, seed, watchers, trained, studies)
 
 
@@ -63,4 +66,4 @@ def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study
     """One method or rival by itself, on the split that `run_seed` uses: there is no shaping in it, and no boundary."""
     known = config if arm in config.methods else with_networks(config.model_copy(update={"rivals": (arm,)}))
     pick(known.methods, arm, "arm")
-    return method_arm(known, graph, seed, arm, study=study)
+    return method_arm(resolved(known), graph, seed, arm, study=study)

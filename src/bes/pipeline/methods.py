@@ -15,14 +15,16 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.baselines import METHODS, make_method
 from bes.models.baselines.method import Method
-from bes.models.baselines.problem import Answer, NodeProblem, PairProblem, Problem
+from bes.models.baselines.node_problem import NodeProblem
+from bes.models.baselines.pair_problem import PairProblem
+from bes.models.baselines.problem import Answer, Problem
 from bes.models.baselines.settings import settings_of, sources_of
 from bes.models.convs import CONVS, pick
 from bes.models.heuristics import HEURISTICS
 from bes.pipeline import watching
 from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, score_arm
 from bes.pipeline.results import ArmResult, SeedResult, prepare, score_nodes
-from bes.pipeline.setting import Setting, pair_split, pair_task
+from bes.pipeline.setting import Setting, pair_split, pair_task, pick_mode
 from bes.pipeline.tuning import Study, check_tuner, tune
 from bes.progress import Watch
 from bes.tasks.node import NodeTask, check_labels
@@ -62,7 +64,7 @@ def with_networks(config: RunConfig) -> RunConfig:
     return config.model_copy(update={"methods": {**rivals, **config.methods}})
 
 
-def check_methods(config: RunConfig) -> None:
+def check_methods(config: RunConfig, graph: Graph) -> None:
     """Refuse methods that are not known, cannot do the task, or have options they do not know."""
     known = {**METHODS, **(HEURISTICS if config.task == "link" else {}), "control": None, "bes": None}
     for name, options in config.methods.items():
@@ -74,9 +76,17 @@ def check_methods(config: RunConfig) -> None:
         made = make_method(name, options)
         if config.task != "node" and not made.pairs:
             raise InputError(f"The method '{name}' predicts classes of nodes and no pairs: use --task node.")
+        if config.task != "node" and made.learns_classes and pick_mode(config, graph) != "classes":
+            raise InputError(
+                f"The method '{name}' learns from classes of nodes, which no pair task but --boundary classes gives: "
+                "use that, or another method."
+            )
+    if not config.methods_alone and (config.tune or config.settings):
+        what = f"--tune {config.tune}" if config.tune else f"--settings {config.settings}"
+        raise InputError(f"{what} has no method that it could be for: name some by --method.")
     if config.tune:
-        if not config.methods_alone:
-            raise InputError(f"--tune {config.tune} has no method to tune: name some by --method.")
+        if config.selection != "validation":
+            raise InputError(f"--tune is for selection=validation, not {config.selection}: leave one of them out.")
         check_tuner()
 
 
@@ -88,7 +98,7 @@ def tune_methods(config: RunConfig, graph: Graph) -> dict[str, Study]:
     return {name: study for name, study in found.items() if study is not None}
 
 
-def study_of(config: RunConfig, graph: Graph, name: str) -> Study | None:
+def study_of(config: RunConfig, graph: Graph, name: str, watchers: Sequence[Watch] = ()) -> Study | None:
     """Settings of one method, tried on the validation part of split 0; the test part stays closed.
 
     Options that differ from the method's settings were asked for, and stay. None for what has no settings to try.
@@ -101,13 +111,27 @@ def study_of(config: RunConfig, graph: Graph, name: str) -> Study | None:
     def problem(method: Method) -> Problem:
         return case_of(config, graph, TUNED_ON, method).problem
 
-    return tune(name, config.methods[name], config.tune, problem, asked, pairs=config.task != "node")
+    steps = watching.stage(watchers, f"tuning of {name}", config.tune)
+
+    def step() -> None:
+        for call in steps:
+            call(0, None, {})
+
+    return tune(name, config.methods[name], config.tune, problem, asked, pairs=config.task != "node", step=step)
 
 
 def run_methods(
-    config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch] = (), studies: Studies | None = None
+    config: RunConfig,
+    graph: Graph,
+    seed: int,
+    watchers: Sequence[Watch] = (),
+    studies: Studies | None = None,
+    only: str | None = None,
 ) -> SeedResult:
-    """Every method of one seed, all on one split."""
+    """Every method of one seed, or `only` one of them, all on one split."""
+    config = resolved(config)
+    if only is not None:
+        config = config.model_copy(update={"methods": {only: config.methods[only]}})
     if config.task == "node":
         split = make_split(graph, config.split, seed)
         check_labels(graph, split, allow_missing=config.allow_missing_classes)

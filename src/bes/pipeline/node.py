@@ -21,7 +21,7 @@ from bes.models.decoders import KINDS, Decoder
 from bes.models.encoders import EncoderEnsemble
 from bes.models.shaping import fit_quietly
 from bes.pipeline import watching
-from bes.pipeline.methods import Studies, method_arms, with_networks
+from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
 from bes.pipeline.results import (
     ArmResult,
     SeedResult,
@@ -102,6 +102,6 @@ def run_nodes(
     shaped.shaped_by(shaper, notes)
     for result in (plain, shaped):
         result.more |= {"encoders_reused": True} if reused else {}
-    arms = [plain, shaped, *method_arms(with_networks(config), given, seed, task, watchers, studies)]
+    arms = [plain, shaped, *method_arms(resolved(with_networks(config)), given, seed, task, watchers, studies)]
     model = NodeModel(config, seed, phi, shaper, {"control": plain_decoder, "bes": shaped_decoder}).to("cpu")
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_, model)

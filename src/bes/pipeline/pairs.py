@@ -17,7 +17,7 @@ from bes.models.pairs import KINDS
 from bes.pipeline import boundaries, watching
 from bes.pipeline.arms import make_decoder, make_encoders, score_arm
 from bes.pipeline.boundaries import Shaped
-from bes.pipeline.methods import Studies, method_arms, with_networks
+from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
 from bes.pipeline.results import ArmResult, SeedResult, check_rivals, clock
 from bes.pipeline.setting import Setting, node_labels, pair_split, pair_task, pick_mode
 from bes.pipeline.trained import Trained, control_key
@@ -124,7 +124,7 @@ def run_pairs(
     others = [shaped_arm(name, OTHER_MODES[name])[0] for name in config.rivals if name in OTHER_MODES]
     for result in (control, bes, *others):
         setting.describe(result).more |= {"encoders_reused": True} if reused else {}
-    others += method_arms(with_networks(config), graph, seed, task, watchers, studies)
+    others += method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)
     others.sort(key=lambda arm: [*config.rivals, *config.methods].index(arm.arm))
     assert shaped.shaper is not None
     return SeedResult(seed, split.arrays(), [control, bes, *others], shaped.rows, shaped.shaper.history_)

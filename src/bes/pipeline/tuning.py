@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import math
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from bes import seeding
 from bes.errors import InputError
@@ -20,6 +22,9 @@ from bes.training import Score
 if TYPE_CHECKING:
     import optuna
 
+#: Trials whose settings are drawn at random, after the first.
+AT_RANDOM = 4
+
 #: The score of settings under which training failed.
 FAILED = (-1.0, -float("inf"))
 
@@ -31,14 +36,16 @@ class Study:
     Attributes:
         options: The best ones, in full.
         tried: A row a trial: what differs from the first trial, its score on validation and its seconds.
+        space: The values by option that could be tried.
     """
 
     options: dict[str, Any]
     tried: list[dict[str, Any]]
+    space: dict[str, list[Any]]
 
     def as_dict(self, seed: int) -> dict[str, Any]:
         """For a record; `seed` names the split."""
-        return {"trials": len(self.tried), "seed": seed, "tried": self.tried}
+        return {"trials": len(self.tried), "seed": seed, "space": self.space, "tried": self.tried}
 
 
 def check_tuner() -> None:
@@ -54,29 +61,27 @@ def tune(
     fixed: Collection[str] = (),
     *,
     pairs: bool = False,
+    step: Callable[[], None] = lambda: None,
 ) -> Study:
     """Try `trials` settings of a method and keep what scores best on validation, the earlier one on a tie.
 
-    The first trial is `start`. Optuna's TPE proposes the others from the method's search space; a proposal that was
-    tried before counts and is not run again.
+    The first trial is `start`. Optuna proposes the others from the method's search space, the first few at random, the
+    rest by TPE; a proposal that was tried before counts and is not run again.
 
     Args:
         fixed: Options that stay as they are in `start`.
         pairs: Whether pairs are predicted.
+        step: Called after each trial.
     """
     check_tuner()
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    sampler = optuna.samplers.TPESampler(seed=seeding.derive(0, "tune", name) % 2**32)
-    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study = _new_study(name)
     space = {key: values for key, values in search_space(name, pairs=pairs).items() if key not in fixed}
     seen: dict[str, Tried] = {}
     rows, best, kept = [], FAILED, start
     for number in range(trials):
         trial = study.ask() if number else None
         options = start if trial is None else {**start, **_proposed(trial, space)}
-        key = json.dumps(options, sort_keys=True)
+        key = repr(make_method(name, options))
         again = key in seen
         seen[key] = found = seen[key] if again else _try(name, options, problem_of)
         if trial is not None:
@@ -87,9 +92,24 @@ def tune(
             rows[-1]["error"] = found.error
         if found.score > best:
             best, kept = found.score, options
+        step()
     if best == FAILED:
         raise InputError(str(rows[0]["error"]))
-    return Study(kept, rows)
+    return Study(kept, rows, space)
+
+
+def _new_study(name: str) -> optuna.Study:
+    """A study of Optuna's, which does not announce itself."""
+    import optuna
+
+    seed = seeding.derive(0, "tune", name) % 2**32
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=AT_RANDOM)
+        return optuna.create_study(direction="maximize", sampler=sampler)
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
 @dataclass(frozen=True)
@@ -118,7 +138,9 @@ def _try(name: str, options: dict[str, Any], problem_of: Callable[[Method], Prob
     began, score, error = time.perf_counter(), FAILED, ""
     method = make_method(name, options)
     try:
-        score = method.fit(problem_of(method)).score
+        answer = method.fit(problem_of(method))
+        sound = math.isfinite(answer.score[1]) and (answer.prob is None or bool(torch.isfinite(answer.prob).all()))
+        score, error = (answer.score, "") if sound else (FAILED, f"The method '{name}' diverged: lower its lr.")
     except InputError as failed:
         error = str(failed)
     return Tried(score, time.perf_counter() - began, error)

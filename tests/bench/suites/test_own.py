@@ -256,3 +256,37 @@ def test_a_suite_does_not_take_the_place_of_another_of_its_name(tmp_path: Path, 
     except InputError:
         found = {"one", "sentence"}
     assert len(found) == 2
+
+
+def test_a_method_by_itself_has_its_options_and_is_tuned(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        """
+datasets: [citeseer]
+splits: 2
+tune: 3
+methods:
+  H2GCN: h2gcn
+  Wide: {arm: gcn, options: {hidden: 256}}
+  BES: bes
+"""
+    )
+    asks = {cell.row: cell.ask for cell in read_suite(file).sheets[0].cells}
+    h2gcn, wide, bes = (asks[row] for row in ("H2GCN", "Wide", "BES"))
+    assert h2gcn is not None
+    assert tuple(h2gcn.config.methods) == ("h2gcn",)
+    assert h2gcn.config.tune == 3
+    assert wide is not None
+    assert wide.config.methods["gcn"]["hidden"] == 256
+    assert bes is not None
+    assert (bes.config.methods, bes.config.tune) == ({}, 0)
+
+
+def test_what_a_suite_decides_of_methods_is_not_set(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("datasets: [citeseer]\nmethods: {A: bes}\nsettings: {methods: {gcn: {}}}\n")
+    with pytest.raises(InputError, match="name 'methods', which the suite itself decides"):
+        read_suite(file)
+    file.write_text("datasets: [citeseer]\nmethods: {A: {arm: bes, options: {alpha: 1}}}\n")
+    with pytest.raises(InputError, match="The arm 'bes' has no options: write them under settings"):
+        read_suite(file)

@@ -11,7 +11,7 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
 from bes.models.baselines.acm import ACMGCN, ACMLayer, ACMNetwork, low_pass
-from bes.models.baselines.problem import NodeProblem
+from bes.models.baselines.node_problem import NodeProblem
 from bes.seeding import generator
 from models.blocks import block_graph
 

@@ -12,7 +12,7 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import NodeSplit, split_nodes
 from bes.models.baselines.correct_and_smooth import CorrectAndSmooth, correct, smooth
-from bes.models.baselines.problem import NodeProblem
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.two_layer import TwoLayer
 from bes.seeding import generator
 from models.blocks import block_graph

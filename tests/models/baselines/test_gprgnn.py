@@ -9,7 +9,7 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
 from bes.models.baselines.gprgnn import GPRGNN, GPRNetwork, pagerank
-from bes.models.baselines.problem import NodeProblem
+from bes.models.baselines.node_problem import NodeProblem
 from bes.seeding import generator
 from models.blocks import block_graph
 

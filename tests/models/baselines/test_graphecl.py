@@ -15,7 +15,8 @@ from bes.graph.sparse import Operators, Sparse
 from bes.graph.splits import split_nodes
 from bes.models.baselines import graphecl_losses as losses
 from bes.models.baselines.graphecl import BareGCNConv, GraphECL, GraphECLNetwork
-from bes.models.baselines.problem import NodeProblem, PairProblem
+from bes.models.baselines.node_problem import NodeProblem
+from bes.models.baselines.pair_problem import PairProblem
 from bes.models.pairs import PairDecoder
 from bes.seeding import generator
 from models.blocks import block_graph

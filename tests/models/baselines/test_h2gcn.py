@@ -9,7 +9,7 @@ from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
 from bes.models.baselines.h2gcn import H2GCN, H2GCNNetwork
 from bes.models.baselines.h2gcn_hops import hops_of
-from bes.models.baselines.problem import NodeProblem
+from bes.models.baselines.node_problem import NodeProblem
 from bes.seeding import generator
 from models.blocks import block_graph
 

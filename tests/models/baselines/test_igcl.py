@@ -22,8 +22,8 @@ from bes.models.baselines.igcl import (
     smoother,
     targets,
 )
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.partition import partition
-from bes.models.baselines.problem import NodeProblem
 
 N, M, D = 9, 4, 6
 PART = torch.tensor([0, 1, 1, 2, 0, 3, 2, 2, 1])

@@ -10,7 +10,7 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Operators
 from bes.graph.splits import NodeSplit, split_nodes
 from bes.models.baselines.label_propagation import LabelPropagation, shares, spread
-from bes.models.baselines.problem import NodeProblem
+from bes.models.baselines.node_problem import NodeProblem
 from models.blocks import block_graph
 
 

@@ -9,7 +9,7 @@ from bes.graph.graph import Graph
 from bes.graph.splits import split_nodes
 from bes.models.baselines import linear
 from bes.models.baselines.linear import SGC, SSGC, LinearNetwork, PowerConv
-from bes.models.baselines.problem import NodeProblem
+from bes.models.baselines.node_problem import NodeProblem
 from bes.seeding import generator
 from models.blocks import block_graph
 

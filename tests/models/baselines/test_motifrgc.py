@@ -13,7 +13,8 @@ from bes.graph.sparse import Sparse
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.baselines.motifrgc import Backbone, Heads, MotifRGC, without_edges
 from bes.models.baselines.motifrgc_motifs import Triples
-from bes.models.baselines.problem import NodeProblem, PairProblem
+from bes.models.baselines.node_problem import NodeProblem
+from bes.models.baselines.pair_problem import PairProblem
 from bes.models.pairs import PairDecoder
 
 BACKBONES = ("gcn", "gat", "sage")

@@ -15,7 +15,8 @@ from bes.graph.sparse import Features, Sparse
 from bes.graph.splits import NodeSplit, split_nodes
 from bes.models.baselines.feature_dropout import drop_features
 from bes.models.baselines.mpnn import KINDS, MPNN, MPNNNetwork, with_loops
-from bes.models.baselines.problem import NodeProblem, PairProblem
+from bes.models.baselines.node_problem import NodeProblem
+from bes.models.baselines.pair_problem import PairProblem
 from bes.models.pairs import PairDecoder
 from bes.seeding import generator
 from models.blocks import block_graph

@@ -13,10 +13,11 @@ from bes.graph.graph import Graph
 from bes.graph.links import LinkSplit
 from bes.graph.sparse import Sparse
 from bes.graph.splits import NodeSplit, make_split
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.nodeimport import ImportLoss, NodeImport
 from bes.models.baselines.nodeimport_context import Context
 from bes.models.baselines.nodeimport_networks import ImportNetwork
-from bes.models.baselines.problem import NodeProblem, PairProblem
+from bes.models.baselines.pair_problem import PairProblem
 from bes.models.pairs import PairDecoder
 
 OPTIONS = NodeImport(

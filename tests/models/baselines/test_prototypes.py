@@ -12,7 +12,8 @@ from bes.errors import InputError
 from bes.graph.links import LinkSplit, split_links
 from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
-from bes.models.baselines.problem import NodeProblem, PairProblem
+from bes.models.baselines.node_problem import NodeProblem
+from bes.models.baselines.pair_problem import PairProblem
 from bes.models.baselines.prototypes import Centres, Prototypes
 from bes.models.pairs import PairDecoder
 from bes.seeding import generator

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
-from bes.models.baselines.problem import NodeProblem
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.pseudo_label import Joined, PseudoLabel, clearest, smoothed
 from bes.models.baselines.two_layer import TwoLayer
 from bes.seeding import generator

@@ -20,7 +20,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import make_split
-from bes.models.baselines.problem import NodeProblem
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.sgnn import SGNN, by_classes, by_edges, draw, gaps, inside, reconstruction
 from bes.models.baselines.sgnn_modules import Act, Layer, Module, Source, Stack, activate
 from bes.settings import read_file

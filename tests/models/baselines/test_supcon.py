@@ -13,7 +13,8 @@ from bes.graph.links import LinkSplit, split_links
 from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
 from bes.models.baselines import blocks
-from bes.models.baselines.problem import NodeProblem, PairProblem
+from bes.models.baselines.node_problem import NodeProblem
+from bes.models.baselines.pair_problem import PairProblem
 from bes.models.baselines.supcon import KeepingEncoder, Projected, SupCon, anchor_draw, contrast
 from bes.models.pairs import PairDecoder
 from bes.seeding import generator

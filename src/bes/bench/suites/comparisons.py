@@ -40,7 +40,8 @@ def _node_sheets(name: str, table: int, title: str, columns: list[tuple[str, str
             table, "NC", shown, protocol=protocol, seeds=seeds, rival_seeds=seeds, rows=rows, more=_extra(table)
         )
         kind = "" if protocol.honest else "-peek"
-        return Sheet(f"{name}{kind}", title, protocol, found, _NODES, "BES")
+        note = _NODES if protocol.honest else f"{_NODES} Rows enough to see what the peek is worth."
+        return Sheet(f"{name}{kind}", title, protocol, found, note, "BES")
 
     return cells(HONEST, TEN), cells(PEEK, FIVE)
 

@@ -8,9 +8,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bes.bench.model import ACCURACY, AUC, F1, PAIRED, Ask, Cell, Metric, Sheet, Suite
-from bes.bench.suites.settings import HONEST
+from bes.bench.suites.settings import HONEST, method_config
 from bes.config import RunConfig
 from bes.errors import InputError
+from bes.models.baselines import METHODS
 from bes.models.convs import CONVS, pick
 from bes.models.heuristics import HEURISTICS
 from bes.settings import merge, read_file, validate
@@ -24,7 +25,7 @@ METRICS: dict[str, Metric] = {
 
 
 #: What a suite's settings cannot change.
-FIXED = frozenset({"dataset", "task", "rivals", "selection"})
+FIXED = frozenset({"dataset", "task", "rivals", "selection", "methods", "settings", "tune"})
 
 #: Names in a store that are not suites.
 TAKEN = frozenset({"runs", "records"})
@@ -35,10 +36,15 @@ class _Strict(BaseModel):
 
 
 class Method(_Strict):
-    """A row: an arm, and the settings in which it differs from the others."""
+    """A row: an arm, and the settings in which it differs from the others.
+
+    Attributes:
+        options: Of a method by itself, see `bes methods`.
+    """
 
     arm: str
     settings: dict[str, Any] = {}
+    options: dict[str, Any] = {}
 
 
 class SuiteFile(_Strict):
@@ -50,6 +56,7 @@ class SuiteFile(_Strict):
     methods: dict[str, Method | str] = Field(min_length=1)
     metrics: list[Literal["acc", "f1", "auroc", "hits@50"]] = Field(["acc"], min_length=1)
     splits: int = Field(5, ge=1, le=1000)
+    tune: int = Field(0, ge=0)
     settings: dict[str, Any] = {}
     reference: str = ""
 
@@ -97,9 +104,15 @@ def _column(dataset: str, metric: str, given: SuiteFile) -> str:
 def _ask(method: Method, dataset: str, metric: Metric, given: SuiteFile) -> Ask:
     settings: dict[str, Any] = {"task": given.task, "rivals": ()}
     merge(settings, given.settings)
-    if method.arm not in PAIRED:
-        pick({**CONVS, **(HEURISTICS if given.task == "link" else {})}, method.arm, "arm")
-        if method.arm in CONVS:
-            merge(settings, {"encoders": {"names": (method.arm,)}})
     merge(settings, method.settings)
-    return Ask(RunConfig.build(dataset, given=settings), method.arm, metric, tuple(range(given.splits)))
+    by_itself = method.arm in METHODS and (method.arm not in CONVS or bool(method.options) or given.tune > 0)
+    if method.arm not in PAIRED:
+        pick({**METHODS, **(HEURISTICS if given.task == "link" else {})}, method.arm, "arm")
+        if method.arm in CONVS and not by_itself:
+            merge(settings, {"encoders": {"names": (method.arm,)}})
+    elif method.options:
+        raise InputError(f"The arm '{method.arm}' has no options: write them under settings.")
+    config = RunConfig.build(dataset, given=settings)
+    if by_itself:
+        config = method_config(config, method.arm, tune=given.tune, options=method.options)
+    return Ask(config, method.arm, metric, tuple(range(given.splits)))

@@ -91,9 +91,17 @@ def link_config(dataset: str, sections: Sections | None = None, protocol: Protoc
     return RunConfig.build(dataset, given=given)
 
 
-def method_config(config: RunConfig, method: str, *, source: str | None = None, tune: int = 0) -> RunConfig:
+def method_config(
+    config: RunConfig,
+    method: str,
+    *,
+    source: str | None = None,
+    tune: int = 0,
+    options: Mapping[str, Any] | None = None,
+) -> RunConfig:
     """The run of one method by itself, with every option of its settings, so that records name them all."""
-    return resolved(config.model_copy(update={"methods": {method: {}}, "settings": source, "tune": tune}))
+    own = {"methods": {method: dict(options or {})}, "settings": source, "tune": tune}
+    return resolved(config.model_copy(update=own))
 
 
 def _split(dataset: str) -> str | None:

@@ -29,8 +29,9 @@ from torch import Tensor
 from bes.graph.sparse import Operators
 from bes.models.baselines.label_propagation import shares, spread
 from bes.models.baselines.method import Method
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.options import Count, Dropped, Share
-from bes.models.baselines.problem import Answer, NodeProblem, Problem
+from bes.models.baselines.problem import Answer, Problem
 from bes.models.baselines.two_layer import TwoLayer
 
 #: From here on a scale of the errors is not believed.

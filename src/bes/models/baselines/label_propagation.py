@@ -23,8 +23,9 @@ from torch import Tensor
 
 from bes.graph.sparse import Operators
 from bes.models.baselines.method import Method
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.options import Count, Share
-from bes.models.baselines.problem import Answer, NodeProblem, Problem
+from bes.models.baselines.problem import Answer, Problem
 
 #: From operators and rows `[N, C]` to S times these rows, by the name of S: D^-1/2 A D^-1/2, or A D^-1.
 NORMS: dict[str, Callable[[Operators, Tensor], Tensor]] = {

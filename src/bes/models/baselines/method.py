@@ -29,6 +29,11 @@ class Method(Training, ABC):
     #: Whether it can predict pairs too.
     pairs: ClassVar[bool] = True
 
+    @property
+    def learns_classes(self) -> bool:
+        """Whether it needs classes of nodes where pairs are predicted."""
+        return False
+
     @abstractmethod
     def fit(self, problem: Problem) -> Answer:
         """Train on what the problem gives and answer it."""

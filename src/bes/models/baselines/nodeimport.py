@@ -80,6 +80,10 @@ class NodeImport(Method):
     unlabelled: NonNegative = 0.5
     unlabelled_epochs: Count = 1000
 
+    @property
+    def learns_classes(self) -> bool:
+        return True
+
     def fit(self, problem: Problem) -> Answer:
         name = f"nodeimport-{self.backbone}"
         problem.need_labels(name)

@@ -76,6 +76,10 @@ class Prototypes(Method):
     gamma: Positive = 0.5
     momentum: Dropped = 0.9
 
+    @property
+    def learns_classes(self) -> bool:
+        return True
+
     def fit(self, problem: Problem) -> Answer:
         problem.need_labels("prototypes")
         streams = problem.streams("prototypes")

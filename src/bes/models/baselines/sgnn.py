@@ -41,8 +41,9 @@ from torch.nn import functional as F
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.models.baselines.method import Method
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.options import Count, Natural, NonNegative, Positive
-from bes.models.baselines.problem import Answer, NodeProblem, Problem, Streams, Training
+from bes.models.baselines.problem import Answer, Problem, Streams, Training
 from bes.models.baselines.sgnn_modules import Act, Layer, Module, Objective, Source, Stack
 from bes.training import TrainLog
 

@@ -23,8 +23,10 @@ from bes.core import options as core
 from bes.core.shaper import BoundaryShaper
 from bes.graph.graph import Graph
 from bes.models.baselines.method import Method
+from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.options import Count, Dropped, Natural, NonNegative, Positive
-from bes.models.baselines.problem import Answer, Embed, NodeProblem, PairProblem, Problem
+from bes.models.baselines.pair_problem import PairProblem
+from bes.models.baselines.problem import Answer, Embed, Problem
 from bes.models.decoders import Decoder
 from bes.models.encoders import EncoderEnsemble
 from bes.models.pair_encoders import PairEncoders
@@ -58,6 +60,10 @@ class Shaped(Method):
     alpha: Positive = 0.005
     batch_size: Count = 256
     unit: core.Unit = "absolute"
+
+    @property
+    def learns_classes(self) -> bool:
+        return self.shape
 
     def fit(self, problem: Problem) -> Answer:
         if isinstance(problem, PairProblem):

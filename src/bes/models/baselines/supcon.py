@@ -89,6 +89,10 @@ class SupCon(Method):
     gamma: Positive = 0.5
     anchors: Natural = 2048
 
+    @property
+    def learns_classes(self) -> bool:
+        return True
+
     def fit(self, problem: Problem) -> Answer:
         problem.need_labels("supcon")
         streams = problem.streams("supcon")
