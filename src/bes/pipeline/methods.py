@@ -12,6 +12,7 @@ from bes import seeding
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
+from bes.graph.scaling import densely
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.baselines import METHODS, make_method
 from bes.models.baselines.method import Method
@@ -225,6 +226,7 @@ def case_of(
 ) -> NodeCase | PairCase:
     """One split, with the features scaled as the method wants them."""
     config = config.model_copy(update={"features": method.features or config.features})
+    graph = densely(graph)
     if config.task == "node":
         here = prepare(graph, config).to(seeding.pick_device(config.device))
         split = make_split(here, config.split, seed)

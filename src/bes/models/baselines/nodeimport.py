@@ -21,7 +21,8 @@ selects and the rate is constant. Their splits are made long-tailed first; ours 
 settings of the authors get those of PubMed with 5 medoids.
 
 Links: the method is not defined for them. The network learns the classes of the training nodes to the last epoch,
-without selection, and pairs are read from its frozen hidden layer.
+without selection, and pairs are read from its frozen hidden layer. As every method it then has those classes among its
+features too.
 
 Expected: the authors' figures are for long-tailed splits and do not compare. The BES paper's Table 1 prints for cora,
 citeseer and pubmed 82.14, 67.73 and 84.22 (GCN), 81.18, 66.05 and 84.17 (GAT), 79.96, 68.36 and 86.84 (SAGE), below a

@@ -10,7 +10,7 @@ from torch import Tensor
 Metric = Literal["manhattan", "euclidean"]
 
 #: Nodes of a class that medoids are looked for among: a random part where there are more, as distances are all pairs.
-MOST = 5000
+MOST = 2000
 
 #: Swaps, at most.
 SWAPS = 300

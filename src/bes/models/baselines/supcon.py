@@ -24,10 +24,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from bes.graph.sparse import Features, Operators
 from bes.models.baselines.blocks import row_logsumexp
+from bes.models.baselines.graphecl_losses import unit
 from bes.models.baselines.method import Method
 from bes.models.baselines.options import Count, Dropped, Natural, Positive
 from bes.models.baselines.problem import Answer, Problem
@@ -66,7 +66,7 @@ class Projected(EncoderNetwork):
 
     def project(self, nodes: Tensor) -> Tensor:
         """Projections of length one of some nodes, of the last forward pass in training mode."""
-        return F.normalize(self.projector(self.encoder.hidden(nodes)), dim=1)
+        return unit(self.projector(self.encoder.hidden(nodes)))
 
 
 @dataclass(frozen=True)
