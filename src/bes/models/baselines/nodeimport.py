@@ -28,7 +28,10 @@ Expected: the authors' figures are for long-tailed splits and do not compare. Th
 citeseer and pubmed 82.14, 67.73 and 84.22 (GCN), 81.18, 66.05 and 84.17 (GAT), 79.96, 68.36 and 86.84 (SAGE), below a
 plain GCN; it is not known whether its splits were long-tailed.
 
-Reached: not measured yet.
+Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
+- nodeimport-gcn, the paper's settings: Cora 87.13 ± 0.19 (10).
+- nodeimport-gat, the paper's settings: Cora 85.83 ± 0.46 (10).
+- nodeimport-sage, the paper's settings: Cora 86.61 ± 0.35 (10).
 """
 
 from __future__ import annotations

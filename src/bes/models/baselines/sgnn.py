@@ -26,7 +26,8 @@ of it differ on PubMed (128/64/32 or 256/128: the latter is taken, as its script
 Expected: the BES paper's Table 1 prints 87.74 (Cora), 77.34 (CiteSeer), 83.46 (PubMed). The tables of its own paper
 were not at hand.
 
-Reached: not measured yet.
+Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
+- sgnn, the paper's settings: Cora 87.59 ± 0.35 (10).
 """
 
 from __future__ import annotations
