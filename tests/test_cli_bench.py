@@ -53,7 +53,7 @@ def test_every_suite_is_listed(command: Call, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("COLUMNS", "200")
     called = command("bench")
     assert called.code == 0
-    assert len(SUITES) == 16
+    assert len(SUITES) == 18
     for name in SUITES:
         assert name in called.out
     shown = json.loads(command("bench", "--json").out)

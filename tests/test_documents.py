@@ -84,7 +84,7 @@ def test_the_suite_of_the_guide_can_be_read(tmp_path):
     (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "bench.md").read_text(), re.DOTALL)
     (tmp_path / "mine.yaml").write_text(text)
     suite = read_suite(tmp_path / "mine.yaml")
-    assert suite.sheets[0].rows == ["GCN", "no shaping", "one layer", "two layers"]
+    assert suite.sheets[0].rows == ["GCN", "H2GCN", "no shaping", "one layer", "two layers"]
     assert suite.sheets[0].reference == "no shaping"
 
 

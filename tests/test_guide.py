@@ -18,8 +18,8 @@ import bes
 from bes.cli import app
 from bes.config import RunConfig
 from bes.errors import InputError
+from bes.models.baselines import METHODS
 from bes.presets import PRESETS, defaults
-from bes.settings import parse_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -53,7 +53,11 @@ def parse(words: list[str]) -> None:
     assert not hasattr(command, "commands"), f"{words} names no command"
     context = command.make_context(command.name, list(words))
     if command.name == "run":
-        parse_settings(context.params["settings"] or [], RunConfig)
+        given = {"methods": context.params["method"], "settings": context.params["source"]}
+        plan = RunConfig.build("mine", given=given, settings=context.params["settings"] or [])
+        for name, options in plan.methods.items():
+            assert name in METHODS or name in ("bes", "control"), name
+            assert not options.keys() - METHODS[name].options.keys() if options else True
 
 
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="mkdocs is not installed: pip install 'bes-graph[docs]'")
@@ -98,7 +102,7 @@ def all_commands() -> Iterator[Any]:
             )
         outside = re.sub(r"^```.*?^```$", "", (DOCS / page).read_text(), flags=re.MULTILINE | re.DOTALL)
         for text in re.findall(
-            r"`(bes (?:run|shape|data|predict|report|explore|bench|query|doctor) [^`\[]+)`", outside
+            r"`(bes (?:run|shape|data|predict|report|explore|bench|query|methods|doctor) [^`\[]+)`", outside
         ):
             yield pytest.param(shlex.split(text)[1:], id=f"{page}: {text}")
 
@@ -156,6 +160,7 @@ def test_the_page_of_options_has_each_option_and_no_other() -> None:
 def test_an_option_is_described_as_it_is(name: str) -> None:
     field, (default, meaning) = fields()[name], rows()[name]
     special = {"dataset": "given", "rivals": "none", "encoders.names": "the paper's", "decoder.kind": "the paper's"}
+    special |= {"methods": "none", "settings": "the first there is"}
     assert default == special.get(name, f"`{field.default}`")
     for word in words_of(field.annotation):
         assert f"`{word}`" in meaning, word

@@ -259,7 +259,7 @@ def test_the_splits_of_a_method_share_one_study(
 
     def study(config: RunConfig, _: Graph, name: str) -> Study:
         tuned.append(name)
-        return Study({**config.methods[name], "hidden": 4}, [{"options": {}, "score": 0.5, "seconds": 0.0}])
+        return Study({**config.methods[name], "hidden": 4}, [{"options": {}, "score": 0.5, "seconds": 0.0}], {})
 
     monkeypatch.setattr("bes.bench.units.study_of", study)
     plain = resolved(quick(methods={"gcn": {"epochs": 3}}))

@@ -76,7 +76,7 @@ class PairSplit(ABC):
         """(quality, negative loss) of logits `[P, n_logits]` of `pairs(part)`."""
         truth = self.reveal(part)
         if not torch.isfinite(logits).all():
-            raise InputError(f"Training on graph '{self.graph.name}' diverged: lower the lr of what is trained.")
+            raise InputError(f"Training on graph '{self.graph.name}' diverged: lower encoders.lr, or the method's.")
         return self.quality(logits, truth), -pair_loss(logits, truth).item()
 
     def with_columns(self, columns: Tensor) -> Self:

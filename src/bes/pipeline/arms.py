@@ -43,7 +43,7 @@ def score_arm(
     with clock(seconds, "evaluate"):
         logits = {part: predict(part) for part in split.parts}
         if not all(bool(torch.isfinite(found).all()) for found in logits.values()):
-            raise InputError(f"Arm '{arm}' of graph '{split.graph.name}' diverged: lower the lr of what is trained.")
+            raise InputError(f"Arm '{arm}' of graph '{split.graph.name}' diverged: lower encoders.lr, or its lr.")
         metrics = task.evaluate(arm, logits)
     prob = {part: pair_prob(found) if probable else _decided(found, metrics) for part, found in logits.items()}
     return ArmResult(arm, metrics, _arrays(split, logits, prob), seconds, peak_mib=peak_mib())
