@@ -18,9 +18,11 @@ import first_look
 import links
 from reached import reached
 from recorded import ROOT, between, versions, write
+from results_claims import ranks_text
 from results_text import README_TEXT, SUITE_TEXT, overview
 
 from bes.bench.board import LiveBoard
+from bes.bench.compare import metrics_of
 from bes.bench.data import Data
 from bes.bench.output import Filled, figure_files, markdown
 from bes.bench.runner import Runner
@@ -102,11 +104,24 @@ def _page(filled: Filled, by_id: dict[str, Record], absent: list[str]) -> str:
             name=filled.suite.name,
             stamp=_stamp(used or list(by_id.values())),
             figures="\n".join(f"![{name}](figures/{name}.png)\n" for name in drawn),
+            ranks=_ranks(filled),
             tables=markdown(filled),
             absent=_absent(sorted(asked & set(absent))),
         ).rstrip()
         + "\n"
     )
+
+
+def _ranks(filled: Filled) -> str:
+    """A paragraph a sheet and metric whose methods can be ranked over data sets."""
+    texts = [
+        f"{metric.name[0].upper()}{metric.name[1:]}. {text}\n"
+        for sheet in filled.sheets
+        if sheet.sheet.reference and sheet.sheet.protocol.honest
+        for metric in metrics_of(sheet)
+        if (text := ranks_text(sheet, metric))
+    ]
+    return "\n".join(texts)
 
 
 def _figures(filled: Filled) -> list[str]:

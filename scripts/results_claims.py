@@ -8,7 +8,7 @@ from statistics import fmean
 from bes.bench import paper, stats
 from bes.bench.compare import ranked
 from bes.bench.fill import FilledSheet
-from bes.bench.model import ACCURACY
+from bes.bench.model import ACCURACY, Metric
 from bes.bench.suites.settings import CONTROL, METHODS
 
 Sheets = Mapping[str, FilledSheet]
@@ -153,8 +153,8 @@ def first(sheet: FilledSheet) -> tuple[list[str], list[str]]:
     return won, lost
 
 
-def ranks_text(sheet: FilledSheet) -> str:
-    found = ranked(sheet, ACCURACY)
+def ranks_text(sheet: FilledSheet, metric: Metric = ACCURACY) -> str:
+    found = ranked(sheet, metric)
     if found is None:
         return ""
     order = ", ".join(f"{name} {place:.2f}" for name, place in found.average.items())

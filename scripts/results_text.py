@@ -36,6 +36,7 @@ Written by `make results` from `results/bench.jsonl.gz`: {stamp}.
 This page alone: `bes bench {name} --jobs 2`. What it means: [results](README.md).
 
 {figures}
+{ranks}
 {tables}
 {absent}
 """
@@ -120,7 +121,7 @@ def _claims(sheets: Sheets) -> list[str]:
     encoders = family(ablation, "Enc1+2", "Enc1"), family(ablation, "Enc1+2", "Enc2")
     n_first = f"{len(won) + len(won_hard)} of {len(won + lost + won_hard + lost_hard)}"
     return [
-        f"- *BES outperforms all methods* (tables 1 and 11): **best of those built so far on {n_first} data sets**"
+        f"- *BES outperforms all methods* (tables 1 and 11): **best of the methods run on {n_first} data sets**"
         f"{_listed(won + won_hard)}; elsewhere {', '.join(lost + lost_hard) or 'none'}. "
         f"{ranks_text(sheets['table1-nc'])} {ranks_text(sheets['challenging-nc'])}".rstrip(),
         _claim("Two encoders are better than one", "table 14", "Both minus the first", encoders[0], encoders[1]),
