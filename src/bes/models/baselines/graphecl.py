@@ -23,7 +23,8 @@ sums over all pairs of a large graph take hours on a CPU. The paper does not nam
 Expected: about 84.2 / 73.1 / 82.2 on the public splits of Cora / CiteSeer / PubMed (recalled, not certain). Table 1 of
 the paper prints 88.72 / 75.39 / 88.18.
 
-Reached: not measured yet.
+Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
+- graphecl, the paper's settings: Cora 86.96 ± 0.35 (10).
 """
 
 from __future__ import annotations
