@@ -137,10 +137,10 @@ class NodeModel:
         return _revive, (self._state(), {name: tensor.numpy() for name, tensor in self._tensors().items()})
 
 
-def make_encoders(config: RunConfig, seed: int, **other: Any) -> EncoderEnsemble:
-    """The encoders of a configuration; `other` options of `EncoderEnsemble` go before."""
-    options = {**config.encoders.model_dump(exclude={"names"}), "encoders": config.encoders.names, **other}
-    return EncoderEnsemble(**options, random_state=seed, device=config.device)
+def make_encoders(config: RunConfig, seed: int) -> EncoderEnsemble:
+    """The encoders of a configuration."""
+    options = config.encoders.model_dump(exclude={"names"})
+    return EncoderEnsemble(config.encoders.names, **options, random_state=seed, device=config.device)
 
 
 def make_decoder(config: RunConfig, seed: int) -> Decoder:

@@ -17,16 +17,13 @@ from bes.graph.arrays import Array
 from bes.graph.extend import extend
 from bes.graph.graph import Graph
 from bes.stored import StoredRun
-from bes.summary import headline, values
+from bes.summary import TIE, headline, values
 
 #: The file of a run's predictions.
 PREDICTIONS = "predictions.csv"
 
 #: The path of a CSV file, or a pandas DataFrame.
 Rows = str | Path | Any
-
-#: Means closer than this are a tie: they differ by rounding alone.
-_TIE = 1e-12
 
 
 def choose_arm(records: list[dict[str, Any]]) -> tuple[str, str]:
@@ -37,8 +34,8 @@ def choose_arm(records: list[dict[str, Any]]) -> tuple[str, str]:
     if not both:
         raise InputError("No seed has validation figures of both control and bes yet: let `bes run` end first.")
     control, shaped = (fmean(found[seed] for seed in both) for found in by_arm)
-    arm = "bes" if shaped - control > _TIE else "control"
-    tie = " (a tie goes to the simpler one)" if abs(shaped - control) <= _TIE else ""
+    arm = "bes" if shaped - control > TIE else "control"
+    tie = " (a tie goes to the simpler one)" if abs(shaped - control) <= TIE else ""
     seeds = f"{len(both)} seed" + ("s" if len(both) > 1 else "")
     peek = ", with epochs selected on test (test-peek)" if records[0].get("selection") == "test-peek" else ""
     figures = f"mean {name} over {seeds} is {control:.2%} for control and {shaped:.2%} for bes"

@@ -14,6 +14,10 @@ Record = dict[str, Any]
 ENOUGH = 5
 
 
+#: Means closer than this are a tie: they differ by rounding alone.
+TIE = 1e-12
+
+
 def headline(records: list[Record]) -> tuple[str, str]:
     """The metric that says how good a task's arms are, and its name: what validation selects by for links."""
     if not records or records[0]["task"] != "link":

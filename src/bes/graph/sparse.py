@@ -154,6 +154,11 @@ class Operators:
         return both[:, torch.argsort(both[0] * self.n_nodes + both[1])]
 
     @cached_property
+    def with_loops(self) -> Operators:
+        """The same graph with each node among its own neighbours: its `mean` is (D + I)^-1 (A + I)."""
+        return Operators(self.looped, self.n_nodes)
+
+    @cached_property
     def gcn(self) -> Sparse:
         """(D + I)^-1/2 (A + I) (D + I)^-1/2."""
         root = (self.degree + 1).rsqrt()[self.looped]

@@ -99,6 +99,14 @@ def project(x: Features, weights: Sequence[Tensor]) -> Sequence[Tensor]:
     return parts
 
 
+def glorot_linear(n_in: int, n_out: int, generator: torch.Generator) -> nn.Linear:
+    """A linear map with Glorot uniform weights and no bias to begin with."""
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out)
+    nn.init.xavier_uniform_(layer.weight, generator=generator)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
 def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
     """`x` with entries set to 0 with probability `p`, the others scaled to keep the mean.
 

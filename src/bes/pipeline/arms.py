@@ -67,11 +67,11 @@ def _arrays(split: PairSplit, logits: dict[str, Tensor], prob: dict[str, Tensor]
     }
 
 
-def make_encoders(config: RunConfig, seed: int, names: tuple[str, ...] | None = None) -> PairEncoders:
-    """The encoders of a configuration, or others trained in the same way."""
+def make_encoders(config: RunConfig, seed: int) -> PairEncoders:
+    """The encoders of a configuration."""
     options = config.encoders.model_dump(exclude={"names"})
     return PairEncoders(
-        names or config.encoders.names,
+        config.encoders.names,
         **options,
         decoder=config.decoder.kind,
         hidden=config.decoder.hidden,

@@ -149,6 +149,7 @@ def method_arms(
     task: Task | None,
     watchers: Sequence[Watch] = (),
     studies: Studies | None = None,
+    setting: Setting | None = None,
 ) -> list[ArmResult]:
     """The methods of a configuration on one split.
 
@@ -156,9 +157,12 @@ def method_arms(
         graph: As it was given, features unscaled.
         task: Of the arms beside which they stand, so that all are scored at one boundary; without it none is known.
         studies: What tuning found; where it is wanted and missing, it is done here.
+        setting: Of the pairs, where it is at hand: heuristics need no other.
     """
     found = tune_methods(config, graph) if studies is None else studies
-    return [method_arm(config, graph, seed, name, task, watchers, found.get(name)) for name in config.methods_alone]
+    return [
+        method_arm(config, graph, seed, name, task, watchers, found.get(name), setting) for name in config.methods_alone
+    ]
 
 
 def method_arm(
@@ -169,10 +173,11 @@ def method_arm(
     task: Task | None = None,
     watchers: Sequence[Watch] = (),
     study: Study | None = None,
+    setting: Setting | None = None,
 ) -> ArmResult:
     """One method on one split, scored once."""
     if name in HEURISTICS and config.task == "link":
-        setting = Setting.of(config, graph, seed)
+        setting = setting or Setting.of(config, graph, seed)
         assert not isinstance(task, NodeTask)
         return setting.describe(heuristic_arm(name, task or pair_task(setting.split, None), setting.bare))
     options = config.methods[name] if study is None else study.options

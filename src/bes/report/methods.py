@@ -14,7 +14,7 @@ from bes.pipeline.methods import resolved
 from bes.report import training
 from bes.report.tables import METRICS, SHORT, metric_name
 from bes.stored import StoredRun
-from bes.summary import ENOUGH, Record, Summary, headline, values
+from bes.summary import ENOUGH, TIE, Record, Summary, headline, values
 
 #: Parts by their key in the rows, with their title.
 PARTS = {"val": "validation", "test": "test", "test_hard": "hard"}
@@ -31,9 +31,6 @@ SEEN = {
 
 #: Names that a sentence lists, at most.
 LISTED = 3
-
-#: Means closer than this are a tie: they differ by rounding alone.
-_TIE = 1e-12
 
 
 def complete(records: list[Record]) -> list[Record]:
@@ -99,7 +96,7 @@ def verdict(records: list[Record]) -> str:
     figure = f"test {title} {tested.text()} over {tested.n} split{'s' if tested.n > 1 else ''}"
     if not others:
         return f"{best} has {figure}: there is no other method to compare it with."
-    even = [other for other in others if abs(difference(records, other, best, "val").mean or 0.0) < _TIE]
+    even = [other for other in others if abs(difference(records, other, best, "val").mean or 0.0) < TIE]
     tie = f" (a tie with {listed(even)} goes to the one named first)" if even else ""
     opening = f"{best} is best on validation{tie}, with {figure}"
     read = {other: reading(difference(records, other, best)) for other in others}

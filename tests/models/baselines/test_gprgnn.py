@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from oracles.methods import dropout_is_for_training
 from torch import Tensor
 from torch_geometric.nn import APPNP
 
@@ -86,13 +87,7 @@ def test_a_graph_without_edges_and_a_node_without_any() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_dropout_is_for_training(sparse: bool) -> None:
-    graph = block_graph(60, sparse=sparse)
-    net = network(graph)
-    out = [net(graph, generator(seed, "dropout")) for seed in (0, 0, 1)]
-    assert torch.equal(out[0], out[1])
-    assert not torch.equal(out[0], out[2])
-    calm = network(graph, dropout=0.0)
-    torch.testing.assert_close(calm(graph, generator(0, "dropout")), calm.eval()(graph))
+    dropout_is_for_training(block_graph(60, sparse=sparse), network)
 
 
 def test_it_learns_and_moves_the_weights_of_the_powers() -> None:

@@ -14,7 +14,7 @@ from bes.graph.links import LinkSplit
 from bes.graph.sparse import Features, Sparse
 from bes.graph.splits import NodeSplit, split_nodes
 from bes.models.baselines.feature_dropout import drop_features
-from bes.models.baselines.mpnn import KINDS, MPNN, MPNNNetwork, with_loops
+from bes.models.baselines.mpnn import KINDS, MPNN, MPNNNetwork
 from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.pair_problem import PairProblem
 from bes.models.pairs import PairDecoder
@@ -71,12 +71,12 @@ def test_convolutions_are_pygs_on_the_graph_with_loops(lonely: Graph, name: str,
 
 
 def test_the_mean_is_over_the_neighbours_and_the_node(lonely: Graph) -> None:
-    mean = with_loops(lonely.operators).mean.to_dense()
+    mean = lonely.operators.with_loops.mean.to_dense()
     for i in range(lonely.n_nodes):
         near = {i, *lonely.edge_index[1, lonely.edge_index[0] == i].tolist()}
         assert mean[i].nonzero().flatten().tolist() == sorted(near)
         assert mean[i, i].item() == pytest.approx(1 / len(near))
-    assert with_loops(lonely.operators) is with_loops(lonely.operators)
+    assert lonely.operators.with_loops is lonely.operators.with_loops
 
 
 def test_gat_has_no_bias_to_train(lonely: Graph) -> None:

@@ -5,17 +5,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from oracles.methods import links_use_classes_and_need_them
 from torch import Tensor
 from torch.nn import functional as F
 
-from bes.errors import InputError
-from bes.graph.links import LinkSplit, split_links
 from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
 from bes.models.baselines.node_problem import NodeProblem
-from bes.models.baselines.pair_problem import PairProblem
 from bes.models.baselines.prototypes import Centres, Prototypes
-from bes.models.pairs import PairDecoder
 from bes.seeding import generator
 from models.blocks import block_graph
 
@@ -113,20 +110,5 @@ def test_one_training_node_a_class_and_a_node_without_neighbours() -> None:
     assert answer.prob.isfinite().all()
 
 
-def pair_problem(split: LinkSplit, labels: Tensor | None) -> PairProblem:
-    return PairProblem(split, lambda: PairDecoder("mlp", hidden=8, epochs=5), labels, 3, 0)
-
-
 def test_links_use_the_classes_of_training_nodes_and_need_them() -> None:
-    graph = block_graph()
-    split = split_links(graph)
-    labels = split_nodes(graph).mask_labels(graph.y)
-    answer = Prototypes(hidden=8, epochs=5).fit(pair_problem(split, labels))
-    others = torch.where(labels >= 0, torch.arange(len(labels)) // 3 % 3, -1)  # not the same groups renamed
-    other = Prototypes(hidden=8, epochs=5).fit(pair_problem(split, others))
-    assert answer.pairs is not None
-    assert other.pairs is not None
-    assert answer.score == split.score(answer.pairs("val"))
-    assert not torch.equal(answer.pairs("test"), other.pairs("test"))
-    with pytest.raises(InputError, match="'prototypes' learns from classes"):
-        Prototypes(epochs=5).fit(pair_problem(split, None))
+    links_use_classes_and_need_them(Prototypes(hidden=8, epochs=5), "prototypes", block_graph())

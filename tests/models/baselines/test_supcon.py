@@ -5,18 +5,15 @@ from dataclasses import replace
 
 import pytest
 import torch
+from oracles.methods import links_use_classes_and_need_them
 from torch import Tensor
 from torch.nn import functional as F
 
-from bes.errors import InputError
-from bes.graph.links import LinkSplit, split_links
 from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
 from bes.models.baselines import blocks
 from bes.models.baselines.node_problem import NodeProblem
-from bes.models.baselines.pair_problem import PairProblem
 from bes.models.baselines.supcon import KeepingEncoder, Projected, SupCon, anchor_draw, contrast
-from bes.models.pairs import PairDecoder
 from bes.seeding import generator
 from models.blocks import block_graph
 
@@ -160,20 +157,5 @@ def test_one_training_node_a_class_trains_as_a_plain_network() -> None:
     assert answer.prob.isfinite().all()
 
 
-def pair_problem(split: LinkSplit, labels: Tensor | None) -> PairProblem:
-    return PairProblem(split, lambda: PairDecoder("mlp", hidden=8, epochs=5), labels, 3, 0)
-
-
 def test_links_use_the_classes_of_training_nodes_and_need_them() -> None:
-    graph = block_graph()
-    split = split_links(graph)
-    labels = split_nodes(graph).mask_labels(graph.y)
-    answer = SupCon(hidden=8, epochs=5).fit(pair_problem(split, labels))
-    others = torch.where(labels >= 0, torch.arange(len(labels)) // 3 % 3, -1)  # not the same groups renamed
-    other = SupCon(hidden=8, epochs=5).fit(pair_problem(split, others))
-    assert answer.pairs is not None
-    assert other.pairs is not None
-    assert answer.score == split.score(answer.pairs("val"))
-    assert not torch.equal(answer.pairs("test"), other.pairs("test"))
-    with pytest.raises(InputError, match="'supcon' learns from classes"):
-        SupCon(epochs=5).fit(pair_problem(split, None))
+    links_use_classes_and_need_them(SupCon(hidden=8, epochs=5), "supcon", block_graph())

@@ -18,28 +18,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
 from bes.graph.graph import Graph
-from bes.graph.sparse import Features, Operators, Sparse
+from bes.graph.sparse import Features, Operators
 from bes.models.base import dropout, project
 from bes.models.baselines.feature_dropout import drop_features
 from bes.models.baselines.method import Supervised
 from bes.models.baselines.options import Count, Dropped
 from bes.models.baselines.problem import Network, Problem
-
-_LOW: WeakKeyDictionary[Operators, Sparse] = WeakKeyDictionary()
-
-
-def low_pass(ops: Operators) -> Sparse:
-    """(D + I)^-1 (A + I), built once."""
-    if ops not in _LOW:
-        row, col = ops.looped
-        _LOW[ops] = Sparse.from_coo(row, col, 1.0 / (ops.degree + 1)[row], (ops.n_nodes, ops.n_nodes))
-    return _LOW[ops]
 
 
 class ACMLayer(nn.Module):
@@ -67,7 +56,7 @@ class ACMLayer(nn.Module):
         """H_L, H_H and H_I, `[N, out_channels]` each."""
         width = self.weight.shape[1]
         (product,) = project(x, (self.weight.flatten(0, 1),))
-        low, blurred = (low_pass(ops) @ product[:, : 2 * width].contiguous()).chunk(2, dim=1)
+        low, blurred = (ops.with_loops.mean @ product[:, : 2 * width].contiguous()).chunk(2, dim=1)
         high, own = product[:, width:].chunk(2, dim=1)
         parts = [low, high - blurred, own]
         return [part.relu() for part in parts] if self.relu else parts

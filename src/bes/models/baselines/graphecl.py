@@ -151,7 +151,7 @@ class GraphECL(SelfSupervised):
     def loss(self, graph: Graph, rng: torch.Generator) -> Callable[[Tensor, Tensor], Tensor]:
         """From z and q to the loss of the version."""
         ops, n = graph.operators, graph.n_nodes
-        near = Operators(ops.looped, n)
+        near = ops.with_loops
 
         def homophilous(z: Tensor, q: Tensor) -> Tensor:
             few = 0 < self.sample < n

@@ -44,7 +44,7 @@ from bes.graph.sparse import Features, Operators, Sparse
 from bes.models.baselines.blocks import BLOCK, row_logsumexp
 from bes.models.baselines.method import SelfSupervised
 from bes.models.baselines.options import Count, Natural, NonNegative, Positive, Share
-from bes.models.baselines.partition import Partitioner, partition
+from bes.models.baselines.partition import Partitioner, added_up, partition
 from bes.models.baselines.problem import Embed, Problem
 
 Norm = Literal["layer", "batch", "none"]
@@ -208,9 +208,7 @@ def averaged(x: Features, part: Tensor, n_parts: int) -> Features:
 
 def summed(row: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> Sparse:
     """A matrix from entries in any order, those of the same place added up."""
-    key, place = torch.unique(row * shape[1] + col, return_inverse=True)
-    total = torch.zeros(len(key), device=value.device).index_add_(0, place, value)
-    return Sparse.from_coo(key // shape[1], key % shape[1], total, shape)
+    return Sparse.from_coo(*added_up(row, col, value, shape[1]), shape)
 
 
 @torch.no_grad()

@@ -45,24 +45,15 @@ from bes.models.baselines.options import Count, Dropped, Positive
 from bes.models.baselines.problem import Network, Problem
 from bes.models.convs import GATConv, GCNConv, Linear, SAGEConv
 
-_LOOPED: WeakKeyDictionary[Operators, Operators] = WeakKeyDictionary()
-
-
-def with_loops(ops: Operators) -> Operators:
-    """Operators whose plain matrices (`sum`, `mean`) count each node among its own neighbours; kept by graph."""
-    if ops not in _LOOPED:
-        _LOOPED[ops] = Operators(ops.looped, ops.n_nodes)
-    return _LOOPED[ops]
-
 
 class LoopedSAGEConv(SAGEConv):
     """(D + I)^-1 (A + I) X W_l + X W_r + b: the mean of the neighbours and the node, beside the node itself."""
 
     def propagate(self, x: Tensor, ops: Operators) -> Tensor:
-        return super().propagate(x, with_loops(ops))
+        return super().propagate(x, ops.with_loops)
 
     def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
-        return super().gather(parts, with_loops(ops))
+        return super().gather(parts, ops.with_loops)
 
 
 class BareGATConv(GATConv):

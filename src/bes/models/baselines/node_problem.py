@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, Part
+from bes.models.base import glorot_linear
 from bes.models.baselines.problem import Answer, Embed, Network, Problem, Streams, Training, summed
 from bes.training import SELECTED_ON, Callback, Score, Selection, TrainLog, node_objective, train
 
@@ -92,9 +93,7 @@ class Probe(Network):
     def __init__(self, z: Tensor, n_classes: int, generator: torch.Generator) -> None:
         super().__init__()
         self.z = z
-        self.linear = nn.utils.skip_init(nn.Linear, z.shape[1], n_classes)
-        nn.init.xavier_uniform_(self.linear.weight, generator=generator)
-        nn.init.zeros_(self.linear.bias)
+        self.linear = glorot_linear(z.shape[1], n_classes, generator)
 
     def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
         logits: Tensor = self.linear(self.z)

@@ -8,31 +8,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bes.graph.graph import Graph
-from bes.graph.sparse import Features, Operators, Sparse
+from bes.graph.sparse import Features, Operators
 from bes.models.base import Conv, dropout, project
 from bes.models.baselines.nodeimport_synthesis import Added
 from bes.models.baselines.problem import Network
 from bes.models.edges import SLOPE, attend
 
 Backbone = Literal["gcn", "gat", "sage"]
-
-_LOOPED_MEAN: WeakKeyDictionary[Operators, Sparse] = WeakKeyDictionary()
-
-
-def looped_mean(ops: Operators) -> Sparse:
-    """(D + I)^-1 (A + I)."""
-    if ops not in _LOOPED_MEAN:
-        row, col = ops.looped
-        value = 1 / (ops.degree + 1)[row]
-        _LOOPED_MEAN[ops] = Sparse.from_coo(row, col, value, (ops.n_nodes, ops.n_nodes))
-    return _LOOPED_MEAN[ops]
 
 
 class Layer(Conv):
@@ -64,7 +52,7 @@ class MeanLayer(Layer):
 
     def spread(self, u: Tensor, ops: Operators, added: Added | None) -> Tensor:
         own = u[: ops.n_nodes]
-        out = looped_mean(ops) @ own
+        out = ops.with_loops.mean @ own
         if added is not None:
             out = torch.cat([out, (added.sum @ own + u[ops.n_nodes :]) / (added.degree + 1)[:, None]])
         return out + self.bias

@@ -116,9 +116,14 @@ def _joined(row: Tensor, col: Tensor, score: Tensor, count: int, rng: torch.Gene
 def _contracted(row: Tensor, col: Tensor, weight: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """Edges between clusters, each once, with summed weights."""
     between = row != col
-    key, place = torch.unique(row[between] * count + col[between], return_inverse=True)
-    total = torch.zeros(len(key), dtype=weight.dtype, device=row.device).index_add_(0, place, weight[between])
-    return key // count, key % count, total
+    return added_up(row[between], col[between], weight[between], count)
+
+
+def added_up(row: Tensor, col: Tensor, value: Tensor, n_columns: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Entries of a matrix sorted by row, those of the same place added up."""
+    key, place = torch.unique(row * n_columns + col, return_inverse=True)
+    total = torch.zeros(len(key), dtype=value.dtype, device=value.device).index_add_(0, place, value)
+    return key // n_columns, key % n_columns, total
 
 
 def _refined(part: Tensor, edge_index: Tensor, n_parts: int, rng: torch.Generator) -> Tensor:

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from bes.graph.sparse import Features, Operators
+from bes.models.base import glorot_linear
 from bes.models.baselines.blocks import row_logsumexp
 from bes.models.baselines.graphecl_losses import unit
 from bes.models.baselines.method import Method
@@ -62,7 +63,9 @@ class Projected(EncoderNetwork):
 
     def __init__(self, encoder: KeepingEncoder, hidden: int, width: int, generator: torch.Generator) -> None:
         super().__init__(encoder)
-        self.projector = nn.Sequential(_linear(hidden, hidden, generator), nn.ReLU(), _linear(hidden, width, generator))
+        self.projector = nn.Sequential(
+            glorot_linear(hidden, hidden, generator), nn.ReLU(), glorot_linear(hidden, width, generator)
+        )
 
     def project(self, nodes: Tensor) -> Tensor:
         """Projections of length one of some nodes, of the last forward pass in training mode."""
@@ -143,10 +146,3 @@ def contrast(z: Tensor, labels: Tensor, tau: float, anchors: Tensor) -> Tensor:
     together = (first * (sums.index_select(0, own) - first)).sum(1) / (size[own] - 1)
     # row i of the first factor is row i of the second, so that it skips itself
     return (row_logsumexp(first, z, 1 / tau, skip_self=True) - together / tau).mean()
-
-
-def _linear(n_in: int, n_out: int, generator: torch.Generator) -> nn.Linear:
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_in, n_out)
-    nn.init.xavier_uniform_(layer.weight, generator=generator)
-    nn.init.zeros_(layer.bias)
-    return layer
