@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bes.graph.links import LinkSplit, make_link_split, split_links
     from bes.graph.splits import NodeSplit, make_split, split_nodes
     from bes.models.decoders import Decoder
+    from bes.models.encoder_shaper import EncoderShaper
     from bes.models.encoders import EncoderEnsemble
     from bes.models.pair_encoders import PairEncoders
     from bes.models.pairs import PairDecoder
@@ -24,6 +25,7 @@ __all__ = [
     "Decoder",
     "EdgeSplit",
     "EncoderEnsemble",
+    "EncoderShaper",
     "Graph",
     "InputError",
     "LinkSplit",
@@ -53,6 +55,7 @@ _HOMES = {
     "Decoder": "bes.models.decoders",
     "EdgeSplit": "bes.graph.edge_splits",
     "EncoderEnsemble": "bes.models.encoders",
+    "EncoderShaper": "bes.models.encoder_shaper",
     "Graph": "bes.graph.graph",
     "InputError": "bes.errors",
     "LinkSplit": "bes.graph.links",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from bes.graph.graph import Graph
 from bes.graph.scaling import scale
 from bes.models.convs import pick
 from bes.models.decoders import Decoder, DecoderNet
+from bes.models.encoder_shaper import fused_proba
 from bes.models.encoders import Encoder, EncoderEnsemble
 from bes.settings import validate
 
@@ -40,21 +41,23 @@ _UNSEEN: dict[str, Any] = {"boundary": [], "region_sizes": [], "history": []}
 
 @dataclass(eq=False)
 class NodeModel:
-    """Feature scaling, encoders, shaper, and a decoder for each arm, all fitted.
+    """Feature scaling, encoders, and what makes the arms of them, all fitted.
 
     Args:
         config: What was run.
         seed: Of the split and all streams.
         encoders: Phi.
-        shaper: Of arm `bes`.
-        decoders: Psi by arm, `control` and `bes`.
+        shaper: Of arm `bes`, where `config.shaping` is `layers`.
+        decoders: Psi by arm, `control` and `bes`, likewise.
+        shaped: The encoders of arm `bes`, where it is `encoders`: they and Phi predict by their own heads.
     """
 
     config: RunConfig
     seed: int
     encoders: EncoderEnsemble
-    shaper: BoundaryShaper
-    decoders: dict[str, Decoder]
+    shaper: BoundaryShaper | None = None
+    decoders: dict[str, Decoder] = field(default_factory=dict)
+    shaped: EncoderEnsemble | None = None
 
     @property
     def n_features(self) -> int:
@@ -62,27 +65,39 @@ class NodeModel:
 
     @property
     def n_classes(self) -> int:
-        return int(next(iter(self.decoders.values())).net_.conv2.out_channels)
+        return int(self.encoders.encoders_[0].conv2.out_channels)
 
     def predict_proba(self, graph: Graph, arm: str) -> Tensor:
         """Probability of each class `[N, C]`, of the graph that was run or of another with the same features."""
-        decoder = pick(self.decoders, arm, "arm")
         device = seeding.pick_device(self.encoders.device)
         blind = scale(graph, self.config.features).to(device).without_labels()
+        if self.shaped is not None:
+            return fused_proba(pick({"control": self.encoders, "bes": self.shaped}, arm, "arm"), blind)
+        decoder = pick(self.decoders, arm, "arm")
         z = self.encoders.transform(blind)
-        if arm == "bes":
+        if arm == "bes" and self.shaper is not None:
             z = self.shaper.transform(z, blind.edge_index)
         return decoder.predict_proba(blind, z)
 
     def to(self, device: str | torch.device) -> NodeModel:
         """This model, moved to where it is to work; `auto` is the current GPU when there is one."""
         place = seeding.pick_device(device)
-        for module in (*self.encoders.encoders_, *self.shaper.layers_, *(d.net_ for d in self.decoders.values())):
+        for module in self._modules().values():
             module.to(place)
-        parts: list[Any] = [self.encoders, self.shaper, *self.decoders.values()]
+        parts: list[Any] = [self.encoders, self.shaper, self.shaped, *self.decoders.values()]
         for part in parts:
-            part.device = str(place)
+            if part is not None:
+                part.device = str(place)
         return self
+
+    def _modules(self) -> dict[str, nn.Module]:
+        """Everything with weights, by its name in the file."""
+        found: dict[str, nn.Module] = {f"encoders.{i}": encoder for i, encoder in enumerate(self.encoders.encoders_)}
+        if self.shaper is not None:
+            found |= {f"shaper.layer.{i}": layer for i, layer in enumerate(self.shaper.layers_)}
+        if self.shaped is not None:
+            found |= {f"shaped.{i}": encoder for i, encoder in enumerate(self.shaped.encoders_)}
+        return found | {f"decoders.{arm}": decoder.net_ for arm, decoder in self.decoders.items()}
 
     def save(self, path: str | Path) -> None:
         """Write the file `path`, whole or not at all; the same model gives the same bytes."""
@@ -109,8 +124,11 @@ class NodeModel:
 
     def _state(self) -> dict[str, Any]:
         """All but the tensors, as JSON knows it."""
-        shaper, _ = storage.pack(self.shaper)
-        del shaper["options"]["device"]  # where it was trained is not where it will be used
+        kept: dict[str, Any] = {}
+        if self.shaper is not None:
+            kept, _ = storage.pack(self.shaper)
+            del kept["options"]["device"]  # where it was trained is not where it will be used
+            kept |= _UNSEEN
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -119,16 +137,13 @@ class NodeModel:
             "n_features": self.n_features,
             "n_classes": self.n_classes,
             "arms": list(self.decoders),
-            "shaper": {**shaper, **_UNSEEN},
+            "shaper": kept,
         }
 
     def _tensors(self) -> dict[str, Tensor]:
-        modules: dict[str, nn.Module] = {f"encoders.{i}": encoder for i, encoder in enumerate(self.encoders.encoders_)}
-        modules |= {f"shaper.layer.{i}": layer for i, layer in enumerate(self.shaper.layers_)}
-        modules |= {f"decoders.{arm}": decoder.net_ for arm, decoder in self.decoders.items()}
         return {
             f"{prefix}.{name}": tensor.detach().cpu().contiguous()
-            for prefix, module in modules.items()
+            for prefix, module in self._modules().items()
             for name, tensor in module.state_dict().items()
         }
 
@@ -155,13 +170,17 @@ def _revive(state: dict[str, Any], arrays: dict[str, np.ndarray]) -> NodeModel:
 def _restore(state: dict[str, Any], tensors: dict[str, Tensor]) -> NodeModel:
     config, seed = validate(RunConfig, state["config"]), state["seed"]
     n_features, n_classes = state["n_features"], state["n_classes"]
-    shaper = storage.unpack(BoundaryShaper, state["shaper"], _below("shaper.", tensors))
-    encoders = make_encoders(config, seed)
-    encoders.encoders_ = []
-    for i, name in enumerate(config.encoders.names):
+
+    def ensemble(prefix: str) -> EncoderEnsemble:
+        found = make_encoders(config, seed)
         shape = (n_features, config.encoders.channels, n_classes)
-        encoder = Encoder(name, *shape, dropout=config.encoders.dropout, generator=torch.Generator())
-        encoders.encoders_.append(_filled(encoder, _below(f"encoders.{i}.", tensors)))
+        made = [Encoder(name, *shape, dropout=found.dropout, generator=torch.Generator()) for name in found.encoders]
+        found.encoders_ = [_filled(one, _below(f"{prefix}.{i}.", tensors)) for i, one in enumerate(made)]
+        return found
+
+    if config.shaping == "encoders":
+        return NodeModel(config, seed, ensemble("encoders"), shaped=ensemble("shaped"))
+    shaper = storage.unpack(BoundaryShaper, state["shaper"], _below("shaper.", tensors))
     decoders = {}
     for arm in state["arms"]:
         decoder = decoders[arm] = make_decoder(config, seed)
@@ -169,7 +188,7 @@ def _restore(state: dict[str, Any], tensors: dict[str, Tensor]) -> NodeModel:
         options: dict[str, Any] = {"norm": decoder.norm == "batch", "dropout": decoder.dropout}
         net = DecoderNet(decoder.kind, sizes, **options, generator=torch.Generator())
         decoder.net_ = _filled(net, _below(f"decoders.{arm}.", tensors))
-    return NodeModel(config, seed, encoders, shaper, decoders)
+    return NodeModel(config, seed, ensemble("encoders"), shaper, decoders)
 
 
 def _filled(module: nn.Module, weights: dict[str, Tensor]) -> Any:

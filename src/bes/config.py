@@ -16,6 +16,7 @@ from bes.core.update import AlphaUnit, Update
 from bes.errors import InputError, did_you_mean
 from bes.graph.datasets import known
 from bes.graph.links import Message, Select
+from bes.graph.scaling import Scaling
 from bes.presets import PRESETS, defaults
 from bes.settings import merge, parse_options, parse_settings, read_file, validate
 
@@ -86,6 +87,23 @@ class ShaperConfig(_Frozen):
     tol: float = Field(0.05, ge=0)
 
 
+class EncoderShaperConfig(_Frozen):
+    """Options of `EncoderShaper`, by the same names: how `shaping=encoders` shapes."""
+
+    epochs: int = Field(200, ge=1)
+    lr: float = Field(0.01, gt=0)
+    weight_decay: float = Field(5e-4, ge=0)
+    first: float = Field(0.3, ge=0, le=1, description="Share of the nodes without a label that joins at first.")
+    last: float = Field(0.9, ge=0, le=1, description="Share that has joined in the end.")
+    band: float = Field(0.25, ge=0, le=1, description="Share after those that gravity acts on.")
+    every: int = Field(10, ge=1, description="Epochs from one choice of who takes part to the next.")
+    steps: int = Field(10, ge=0, description="Steps by which predictions are smoothed over the graph.")
+    restart: float = Field(0.1, ge=0, lt=1, description="How far each step goes back to the predictions.")
+    weight: float = Field(1.0, ge=0, description="Of the cross-entropy of nodes that joined.")
+    gravity: float = Field(0.1, ge=0, description="Weight of gravity in the band.")
+    tau: float = Field(0.1, gt=0, description="Temperature of that gravity.")
+
+
 class DecoderConfig(_Frozen):
     """The decoder Psi of Eq. 1: D -> hidden -> classes on the embeddings."""
 
@@ -122,13 +140,18 @@ class RunConfig(_Frozen):
     split: str = "random"
     preset: str = "paper"
     selection: Literal["validation", "test-peek"] = "validation"
-    features: Literal["raw", "row", "length"] = Field(
-        "raw", description="row: each node's features sum to one; length: they have Euclidean length 8."
+    features: Scaling = Field(
+        "raw", description="row: each node's features sum to one; length: they have Euclidean length 8; unit: length 1."
     )
     allow_missing_classes: bool = Field(False, description="Go on when a class has no training node.")
     device: str = "auto"
     encoders: EncoderConfig = EncoderConfig()
+    shaping: Literal["layers", "encoders"] = Field(
+        "layers",
+        description="What it trains: the paper's layers on frozen embeddings, or the encoders with their own heads.",
+    )
     shaper: ShaperConfig = ShaperConfig()
+    encoder_shaper: EncoderShaperConfig = EncoderShaperConfig()
     decoder: DecoderConfig = DecoderConfig()
     links: LinkConfig = LinkConfig()
     rivals: tuple[str, ...] = Field((), description="Arms beside control and bes.")

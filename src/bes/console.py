@@ -53,8 +53,9 @@ def seeds_bar(config: RunConfig, total: int, *, show: bool) -> progress.SeedsBar
     options = resolved(config).methods
     steps = sum(options[name].get("epochs", 0) for name in config.methods_alone)
     if config.paired:
-        steps += len(config.encoders.names) * config.encoders.epochs + 2 * config.decoder.epochs
-        steps += config.shaper.n_layers * config.shaper.n_iter
+        steps += len(config.encoders.names) * config.encoders.epochs
+        layers = 2 * config.decoder.epochs + config.shaper.n_layers * config.shaper.n_iter
+        steps += layers if config.shaping == "layers" else config.encoder_shaper.epochs
     return progress.SeedsBar(total, max(1, steps), out, show=show)
 
 

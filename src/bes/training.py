@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,9 @@ Selection = Literal["validation", "test-peek"]
 #: The part whose score that is.
 SELECTED_ON: dict[str, Part] = {"validation": "val", "test-peek": "test"}
 
+#: What a model gives for its data.
+Out = TypeVar("Out")
+
 #: Called after each epoch with the epoch, the model in evaluation mode and the row of history.
 Callback = Callable[[int, nn.Module, dict[str, float]], None]
 
@@ -40,40 +43,42 @@ class TrainLog:
 
 def train(
     model: nn.Module,
-    forward: Callable[[], Tensor],
-    loss: Callable[[Tensor], Tensor],
-    score: Callable[[Tensor], Score],
+    forward: Callable[[], Out],
+    loss: Callable[[Out], Tensor],
+    score: Callable[[Out], Score],
     *,
     epochs: int,
     lr: float,
     weight_decay: float,
     patience: int = 0,
     groups: list[dict[str, Any]] | None = None,
+    begun: bool = False,
     callbacks: Sequence[Callback] = (),
 ) -> TrainLog:
     """Train `model` for `epochs` and leave it with the parameters of the best-scored epoch.
 
     Args:
-        forward: Runs `model` on its data and returns the outputs `[N, C]`.
+        forward: Runs `model` on its data and returns its outputs, such as logits `[N, C]`.
         loss: From the outputs in training mode to the scalar that is minimised.
         score: From the outputs in evaluation mode to the figure that chooses the epoch. It is the
             only place where validation labels come in, and nothing of it reaches the gradients.
         patience: Epochs without a better score after which training stops; 0 never stops it.
         groups: Parameters with options of their own, as torch's optimizers take them; without it all are alike.
+        begun: The model is trained already: it stays as it came where no epoch scores better, and `best_epoch` is -1.
     """
     optimizer = torch.optim.Adam(groups or model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     log = TrainLog()
     live = model.state_dict()  # shares memory with the model, which Adam changes in place
     best = {key: tensor.clone() for key, tensor in live.items()}
+    if begun:
+        log.best_score = _scored(model, forward, score)
     for epoch in range(epochs):
         model.train()
         optimizer.zero_grad()
         value = loss(forward())
         value.backward()
         optimizer.step()
-        model.eval()
-        with torch.no_grad():
-            current = score(forward())
+        current = _scored(model, forward, score)
         row = {"epoch": epoch, "loss": value.item(), "score": current[0]}
         log.history.append(row)
         if current > log.best_score:
@@ -87,6 +92,12 @@ def train(
     optimizer.zero_grad()  # a trained model carries no gradients
     model.load_state_dict(best)
     return log
+
+
+def _scored(model: nn.Module, forward: Callable[[], Out], score: Callable[[Out], Score]) -> Score:
+    model.eval()
+    with torch.no_grad():
+        return score(forward())
 
 
 def node_objective(

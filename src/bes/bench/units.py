@@ -130,8 +130,8 @@ class Worker:
         result = run_seed(unit.config, graph, unit.seed, watchers, trained)
         split = str(result.split["name"])
         records = [_record(unit, split, arm, data_hash) for arm in result.arms]
-        shaping = result.arms[1].seconds["shaping"]
-        records[1]["convergence"] = converged(result.history, shaping)
+        if unit.config.shaping == "layers":
+            records[1]["convergence"] = converged(result.history, result.arms[1].seconds["shaping"])
         if not unit.picture:
             return Outcome(unit, records, 0.0)
         return Outcome(unit, records, 0.0, result=result, curves=curves.as_dict())

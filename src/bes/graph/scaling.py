@@ -10,12 +10,12 @@ import torch
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Sparse
 
-#: Features as given, with rows that sum to one, or with rows of one length.
-Scaling = Literal["raw", "row", "length"]
+#: Features as given, with rows that sum to one, or with rows of one length: eight or one.
+Scaling = Literal["raw", "row", "length", "unit"]
 
-#: Length of each node's features under `features=length`: with it Adam neither crawls nor leaps (docs/research-log.md).
-LENGTH = 8.0
-
+#: Length of each node's features by scaling. For links 8: with it Adam neither crawls nor leaps. For few labels 1: the
+#: same weight decay then holds first layers back more (docs/research-log.md, both).
+LENGTH: dict[str, float] = {"length": 8.0, "unit": 1.0}
 
 #: Share of stored entries above which features are better held dense: measured, forward and backward.
 DENSE = 0.2
@@ -25,7 +25,7 @@ def scale(graph: Graph, features: Scaling) -> Graph:
     """The graph with its features scaled; a node without any stays without."""
     if features == "raw":
         return graph
-    scaled = replace(graph, x=_scaled(graph.x, by_length=features == "length"))
+    scaled = replace(graph, x=_scaled(graph.x, LENGTH.get(features)))
     scaled.__dict__["operators"] = graph.operators  # the edges are the same: built once for both
     return scaled
 
@@ -40,12 +40,13 @@ def densely(graph: Graph) -> Graph:
     return dense
 
 
-def _scaled(x: Features, *, by_length: bool) -> Features:
+def _scaled(x: Features, length: float | None) -> Features:
+    """Rows of a length, or that sum to one."""
     if not isinstance(x, Sparse):
-        size = x.norm(dim=1) / LENGTH if by_length else x.sum(1)
+        size = x.norm(dim=1) / length if length else x.sum(1)
         return x / torch.where(size == 0, 1.0, size)[:, None]
     row, col, value = x.coo()
     total = torch.zeros(x.shape[0], device=x.device)
-    total = total.index_add(0, row, value * value if by_length else value)
-    size = total.sqrt() / LENGTH if by_length else total
+    total = total.index_add(0, row, value * value if length else value)
+    size = total.sqrt() / length if length else total
     return Sparse.from_coo(row, col, value / torch.where(size == 0, 1.0, size)[row], (x.shape[0], x.shape[1]))

@@ -53,7 +53,10 @@ class Encoder(nn.Module):
 
     def forward(self, x: Features, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
         """Logits `[N, C]`; `rng` is the stream of the dropout, used in training mode only."""
-        hidden = self.embed(x, ops)
+        return self.read(self.embed(x, ops), ops, rng)
+
+    def read(self, hidden: Tensor, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
+        """Logits `[N, C]` of what `embed` gave: the encoder's own head."""
         logits: Tensor = self.conv2(dropout(hidden, self.dropout, rng) if self.training else hidden, ops)
         return logits
 
@@ -155,11 +158,11 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, graph: Graph) -> Tensor:
         """Z `[N, n_views * channels]` of the fitted graph, or of another one with the same features."""
-        graph = self._place(graph)
+        graph = self.place(graph)
         with torch.no_grad():
             return torch.cat([self._embed(encoder, graph) for encoder in self.encoders_], dim=1)
 
-    def _place(self, graph: Graph) -> Graph:
+    def place(self, graph: Graph) -> Graph:
         """The graph on the encoders' device, if it has their features."""
         check_is_fitted(self)
         graph = graph.to(seeding.pick_device(self.device))

@@ -114,7 +114,7 @@ class PairEncoders(EncoderEnsemble):
 
     def decision_function(self, index: int, graph: Graph, pairs: Tensor) -> Tensor:
         """Logits `[P, n_logits]` of encoder `index` with its own decoder: that network by itself."""
-        graph = self._place(graph)
+        graph = self.place(graph)
         with torch.no_grad():
             z = self._embed(self.encoders_[index], graph)
             h = self.heads_[index].nodes(z, graph.operators)

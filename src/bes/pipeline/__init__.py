@@ -11,6 +11,7 @@ from bes.core.options import check_options
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.models.convs import CONVS, pick
+from bes.pipeline.encoders import run_encoders
 from bes.pipeline.methods import Studies, check_methods, method_arm, resolved, run_methods, with_networks
 from bes.pipeline.node import check_nodes, run_nodes
 from bes.pipeline.pairs import check_pairs, run_pairs
@@ -36,6 +37,8 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         raise InputError(f"The setting encoders.names is empty: name some of {', '.join(CONVS)}.")
     for name in config.encoders.names:
         pick(CONVS, name, "encoder")
+    if config.shaping == "encoders" and config.task != "node":
+        raise InputError(f"The setting shaping=encoders is for nodes, not for --task {config.task}: leave it out.")
     check_options(make_shaper(config, 0))
     check_methods(config, graph)
     (check_nodes if config.task == "node" else check_pairs)(config, graph, seeds)
@@ -59,7 +62,8 @@ def run_seed(
     """
     if not config.paired:
         return run_methods(config, graph, seed, watchers, studies, only)
-    return (run_nodes if config.task == "node" else run_pairs)(config, graph, seed, watchers, trained, studies)
+    by_task = {"node": run_nodes if config.shaping == "layers" else run_encoders}
+    return by_task.get(config.task, run_pairs)(config, graph, seed, watchers, trained, studies)
 
 
 def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study | None = None) -> ArmResult:

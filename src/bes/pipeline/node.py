@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bes import seeding
-from bes.checkpoint import NodeModel, make_decoder, make_encoders
+from bes.checkpoint import NodeModel, make_decoder
 from bes.config import LinkConfig, RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
@@ -18,7 +17,6 @@ from bes.graph.graph import Graph
 from bes.graph.splits import make_split
 from bes.models.convs import CONVS, pick
 from bes.models.decoders import KINDS, Decoder
-from bes.models.encoders import EncoderEnsemble
 from bes.models.shaping import fit_quietly
 from bes.pipeline import watching
 from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
@@ -28,27 +26,24 @@ from bes.pipeline.results import (
     check_rivals,
     clock,
     make_shaper,
-    prepare,
     score_nodes,
     shaped_rows,
 )
+from bes.pipeline.start import Embedded, begin
 from bes.pipeline.trained import Trained, control_key, shaping_key
 from bes.progress import Watch
-from bes.tasks.node import NodeTask, check_labels
+from bes.tasks.node import check_labels
 
 
 def check_nodes(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     """Refuse what `run_nodes` would refuse on the way."""
-    pick(KINDS, config.decoder.kind, "decoder")
+    if config.shaping == "layers":
+        pick(KINDS, config.decoder.kind, "decoder")
     check_rivals(config, CONVS)
     if config.links != LinkConfig():
         raise InputError("The settings under links, such as boundary, mean nothing for nodes: use --task link or edge.")
     for seed in seeds:
         check_labels(graph, make_split(graph, config.split, seed), allow_missing=config.allow_missing_classes)
-
-
-#: What `run_nodes` keeps of its encoders: them, and the embeddings.
-Embedded = tuple[EncoderEnsemble, Tensor]
 
 
 def run_nodes(
@@ -60,33 +55,23 @@ def run_nodes(
     studies: Studies | None = None,
 ) -> SeedResult:
     """Control, shaped, rivals and methods, paired on one split."""
-    given, graph = graph, prepare(graph, config).to(seeding.pick_device(config.device))
-    split = make_split(graph, config.split, seed)
-    check_labels(graph, split, allow_missing=config.allow_missing_classes)
-    blind = graph.without_labels()
-
-    def encode() -> tuple[Embedded, float]:
-        start = time.perf_counter()
-        steps = watching.encoders(watchers, config.encoders.names, config.encoders.epochs)
-        phi = make_encoders(config, seed).fit(blind, split, steps)
-        return (phi, phi.transform(blind)), time.perf_counter() - start
-
     trained = trained or Trained(keep=False)
-    (phi, z), spent, reused = trained.get(config, seed, encode)
-    seconds = {"encoders": spent}
+    start = begin(config, graph, seed, watchers, trained)
+    blind, split, phi, z = start.graph, start.split, start.encoders, start.z
+    seconds = {"encoders": start.seconds}
 
     def shape() -> tuple[BoundaryShaper, list[str], Tensor, dict[str, np.ndarray], float]:
-        start = time.perf_counter()
+        began = time.perf_counter()
         shaper = make_shaper(config, seed)
-        labels = torch.full((graph.n_nodes,), -1, device=z.device)
+        labels = torch.full((blind.n_nodes,), -1, device=z.device)
         labels[split.train] = split.train_labels
         steps = watching.stage(watchers, "shaping of bes", config.shaper.n_layers * config.shaper.n_iter)
-        notes = fit_quietly(shaper, z, labels, graph.edge_index, steps)
-        return shaper, notes, *shaped_rows(shaper, z, graph.edge_index), time.perf_counter() - start
+        notes = fit_quietly(shaper, z, labels, blind.edge_index, steps)
+        return shaper, notes, *shaped_rows(shaper, z, blind.edge_index), time.perf_counter() - began
 
     shaper, notes, z_hat, rows, seconds["shaping"] = trained.made(shaping_key(config), shape)
 
-    task = NodeTask(split, z)
+    task = start.task
 
     def decode(arm: str, embedding: Tensor, taken: dict[str, float]) -> tuple[ArmResult, Decoder]:
         with clock(taken, "decoder"):
@@ -94,14 +79,14 @@ def run_nodes(
             decoder = make_decoder(config, seed).fit(blind, embedding, split, steps)
             prob = decoder.predict_proba(blind, embedding)
         result = score_nodes(arm, task, prob, taken, f"The decoder of graph '{graph.name}'", "decoder.lr")
-        result.selected = {"encoders": [log.best_epoch for log in phi.logs_], "decoder": decoder.log_.best_epoch}
+        result.selected = {"encoders": start.selected, "decoder": decoder.log_.best_epoch}
         return result, decoder
 
     plain, plain_decoder = trained.made(control_key(config), lambda: decode("control", z, {**seconds, "shaping": 0.0}))
     shaped, shaped_decoder = decode("bes", z_hat, dict(seconds))
     shaped.shaped_by(shaper, notes)
     for result in (plain, shaped):
-        result.more |= {"encoders_reused": True} if reused else {}
-    arms = [plain, shaped, *method_arms(resolved(with_networks(config)), given, seed, task, watchers, studies)]
+        result.more |= {"encoders_reused": True} if start.reused else {}
+    arms = [plain, shaped, *method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)]
     model = NodeModel(config, seed, phi, shaper, {"control": plain_decoder, "bes": shaped_decoder}).to("cpu")
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_, model)

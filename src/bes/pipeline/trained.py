@@ -6,13 +6,20 @@ import copy
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from bes.config import DecoderConfig, RunConfig, ShaperConfig
+from bes.config import DecoderConfig, EncoderShaperConfig, RunConfig, ShaperConfig
 
 T = TypeVar("T")
 S = TypeVar("S")
 
 #: What encoders do not depend on, set to one value.
-_AFTER = {"shaper": ShaperConfig(), "preset": "", "rivals": (), "selection": "validation"}
+_AFTER = {
+    "shaping": "layers",
+    "shaper": ShaperConfig(),
+    "encoder_shaper": EncoderShaperConfig(),
+    "preset": "",
+    "rivals": (),
+    "selection": "validation",
+}
 
 
 def encoder_key(config: RunConfig) -> str:

@@ -24,7 +24,7 @@ STAGES = {"encoders": "encoders", "shaping": "shaping", "decoder": "decoder", "e
 
 def kind(row: dict[str, Any]) -> str:
     """Whether an iteration's step was kept, was refused, or was none."""
-    return "kept" if row["accepted"] else "refused" if row["displacement"] > 0 else "none"
+    return "kept" if row.get("accepted", True) else "refused" if row["displacement"] > 0 else "none"
 
 
 def curves(history: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -44,7 +44,14 @@ def curves(history: list[dict[str, Any]]) -> dict[str, Any] | None:
 def _charts(layer: int, rows: list[dict[str, Any]], every: int) -> list[Chart]:
     """Loss and displacement of one layer."""
     drawn = []
-    for key, title in (("loss", "loss of the batch"), ("displacement", "displacement Δ of the virtual step (Eq. 12)")):
+    titles = {"loss": "loss of the batch", "displacement": "displacement Δ of the virtual step (Eq. 12)"}
+    if "share" in rows[0]:  # the encoders were shaped, by all nodes in every epoch
+        titles = {
+            "loss": "loss",
+            "displacement": "mean distance that nodes moved in an epoch",
+            "joined": "nodes that joined",
+        }
+    for key, title in titles.items():
         values = [row[key] for row in rows]
         x = ("iteration", float(rows[0]["iteration"]), float(rows[-1]["iteration"]))
         one = chart(f"Layer {layer}: {title}", x, ("", *padded(values, zero=key == "displacement")))

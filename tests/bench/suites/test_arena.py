@@ -6,6 +6,7 @@ import pytest
 
 from bes.bench.model import Cell, Suite
 from bes.bench.suites import arena
+from bes.bench.suites.cells import SLOW
 from bes.bench.suites.settings import DATASETS
 from bes.bench.units import units_of
 from bes.models.baselines import METHODS
@@ -33,7 +34,7 @@ def test_every_method_that_can_stands_in_it(suite: Suite) -> None:
 
 
 def test_all_have_the_same_budget_and_splits(suite: Suite) -> None:
-    slow = arena.SLOW if suite.name == "arena-nodes" else arena.SLOW_LINKS
+    slow = SLOW["NC" if suite.name == "arena-nodes" else "LP"]
     for cell in cells(suite):
         assert cell.ask is not None
         config, arm = cell.ask.config, cell.ask.arm

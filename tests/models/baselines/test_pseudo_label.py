@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from bes.core.soft import smoothed
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import split_nodes
 from bes.models.baselines.node_problem import NodeProblem
-from bes.models.baselines.pseudo_label import Joined, PseudoLabel, clearest, smoothed
+from bes.models.baselines.pseudo_label import Joined, PseudoLabel
 from bes.models.baselines.two_layer import TwoLayer
 from bes.seeding import generator
 from models.blocks import block_graph
@@ -30,39 +31,6 @@ def problem_of(graph: Graph) -> NodeProblem:
 
 def soft() -> Tensor:
     return torch.randn(120, 3, generator=generator(0, "soft")).softmax(1)
-
-
-@pytest.mark.parametrize("steps", [0, 1, 2])
-def test_smoothing_is_the_loop_over_nodes_with_training_rows_reset(graph: Graph, steps: int) -> None:
-    problem = problem_of(graph)
-    truth = {i: F.one_hot(c, 3).tolist() for i, c in zip(problem.train.tolist(), problem.labels, strict=True)}
-    size = (torch.bincount(graph.edge_index[0], minlength=120) + 1).tolist()
-    near: list[list[int]] = [[i] for i in range(120)]
-    for i, j in graph.edge_index.t().tolist():
-        near[i].append(j)
-    rows = [truth.get(i, row) for i, row in enumerate(soft().tolist())]
-    for _ in range(steps):
-        new = [[sum(rows[j][c] / (size[i] * size[j]) ** 0.5 for j in near[i]) for c in range(3)] for i in range(120)]
-        rows = [truth.get(i, row) for i, row in enumerate(new)]
-    expected = torch.tensor([[value / sum(row) for value in row] for row in rows])
-    torch.testing.assert_close(smoothed(soft(), problem, steps), expected)
-
-
-def test_a_node_without_neighbours_keeps_its_own_prediction(graph: Graph) -> None:
-    problem = problem_of(graph)
-    assert 5 not in problem.train.tolist()
-    torch.testing.assert_close(smoothed(soft(), problem, 2)[5], soft()[5])
-
-
-def test_the_clearest_are_those_with_the_largest_margins() -> None:
-    prob = torch.tensor([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0], [0.1, 0.7, 0.2]])
-    nodes = torch.tensor([1, 2, 3, 4])
-    chosen, labels = clearest(prob, nodes, 0.5)
-    assert dict(zip(chosen.tolist(), labels.tolist(), strict=True)) == {2: 2, 4: 1}
-    assert clearest(prob, nodes, 0.75)[0].tolist() == [2, 4, 1]
-    assert clearest(prob, nodes, 0.2)[0].numel() == 0
-    assert clearest(prob, nodes[:0], 1.0)[0].numel() == 0
-    assert clearest(torch.ones(3, 1), nodes[:2], 1.0)[1].tolist() == [0, 0]  # a single class
 
 
 def test_predictions_join_from_the_start_epoch_every_few_epochs(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +52,8 @@ def test_the_loss_is_cross_entropy_on_the_chosen_half(graph: Graph) -> None:
     joined = Joined(method, problem, network)
     loss = joined(out)
     assert network.training
-    prob = smoothed(network.eval()(problem.graph).softmax(1), problem, 2)
+    truth, operator = F.one_hot(problem.labels, 3).float(), problem.graph.operators.gcn
+    prob = smoothed(network.eval()(problem.graph).softmax(1), operator, problem.train, truth, 2)
     top = prob.sort(1, descending=True).values
     margin = {i: (top[i, 0] - top[i, 1]).item() for i in problem.unlabelled.tolist()}
     half = sorted(margin, key=lambda i: -margin[i])[: len(margin) // 2]

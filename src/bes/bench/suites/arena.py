@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bes.bench.model import ACCURACY, AUC, Ask, Cell, Metric, Printed, Sheet, Suite
-from bes.bench.suites.cells import TEN, printed_or_none
+from bes.bench.suites.cells import TEN, printed_or_none, slow_note, splits
 from bes.bench.suites.settings import CONTROL, DATASETS, HONEST, METHODS, link_config, method_config, node_config
 from bes.models.baselines import METHODS as KNOWN
 from bes.models.heuristics import HEURISTICS
@@ -34,23 +34,13 @@ NODES = (
 )
 LINKS = ("Cora", "CiteSeer", "PubMed", "Amazon Photo")
 
-#: Splits of methods of which one run takes over five minutes.
-THREE = TEN[:3]
-
-#: Those methods, by data set.
-SLOW: dict[str, frozenset[str]] = {
-    "PubMed": frozenset({"graphecl", "mpnn-sage", "mpnn-gat"}),
-    "Amazon Photo": frozenset({"mpnn-gat"}),
-}
-SLOW_LINKS: dict[str, frozenset[str]] = {}
-
 #: The paper's tables of accuracy by task.
 _PRINTED = {"NC": (1, 11), "LP": (1,)}
 
 _TUNED = (
     f"Each method was tuned with {TRIALS} settings, its own among them, on the validation part of split 0 alone; what "
     "was found holds for all splits. What is validation in split 0 is test in some others, for all methods alike. "
-    "The slowest are lighter than elsewhere: GraphECL contrasts with 512 nodes drawn in each step, MotifRGC with 1,000, "
+    "The slowest are lighter than elsewhere: GraphECL contrasts with 512 nodes drawn in a step, MotifRGC with 1,000, "
     "and MPNN stops after 50 epochs without a better one. "
 )
 _NODE_NOTE = f"Random 60/20/20 splits by class, the same for every method. {_TUNED}"
@@ -61,21 +51,14 @@ _LINK_NOTE = (
 )
 
 
-def _note(text: str, slow: dict[str, frozenset[str]]) -> str:
-    """The note, and where a run takes so long that three splits must do."""
-    cells = [f"{_row(method)} on {dataset}" for dataset, methods in slow.items() for method in sorted(methods)]
-    few = f"Three splits where one run takes over five minutes: {', '.join(cells)}." if cells else ""
-    return (text + few).strip()
-
-
 def arena_nodes() -> Suite:
-    return _suite("arena-nodes", "NC", list(KNOWN), NODES, (ACCURACY,), _note(_NODE_NOTE, SLOW), "node classification")
+    return _suite("arena-nodes", "NC", list(KNOWN), NODES, (ACCURACY,), _NODE_NOTE, "node classification")
 
 
 def arena_links() -> Suite:
     methods = [name for name, entry in KNOWN.items() if entry.kind.pairs]
-    rows, note = [*methods, *HEURISTICS], _note(_LINK_NOTE, SLOW_LINKS)
-    return _suite("arena-links", "LP", rows, LINKS, (AUC, ACCURACY), note, "link prediction")
+    rows = [*methods, *HEURISTICS]
+    return _suite("arena-links", "LP", rows, LINKS, (AUC, ACCURACY), _LINK_NOTE, "link prediction")
 
 
 def _suite(
@@ -89,6 +72,7 @@ def _suite(
 ) -> Suite:
     """A sheet a metric, of the same runs."""
     title, sheets = f"The arena: {what}", []
+    note = f"{note}{slow_note(task, datasets)}".strip()
     for metric in metrics:
         cells = tuple(_cell(task, method, dataset, metric) for method in methods for dataset in datasets)
         kind = "" if metric is metrics[0] else f"-{metric.name}"
@@ -97,11 +81,15 @@ def _suite(
 
 
 def _cell(task: str, method: str, dataset: str, metric: Metric) -> Cell:
-    make, slow = (node_config, SLOW) if task == "NC" else (link_config, SLOW_LINKS)
+    make = node_config if task == "NC" else link_config
     tuned = TRIALS if method in KNOWN else 0
     config = method_config(make(DATASETS[dataset]), method, tune=tuned, options=LIGHTER.get(method))
-    seeds = THREE if method in slow.get(dataset, ()) else TEN
-    return Cell(_row(method), dataset, Ask(config, method, metric, seeds), _printed(task, method, dataset, metric))
+    return Cell(
+        _row(method),
+        dataset,
+        Ask(config, method, metric, splits(task, method, dataset, TEN)),
+        _printed(task, method, dataset, metric),
+    )
 
 
 def _row(method: str) -> str:

@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from bes.core import soft
 from bes.models.baselines.options import Count, Natural, Positive, Share
 from bes.models.baselines.problem import Answer, Network, Problem
 from bes.models.baselines.two_layer import TwoLayer
@@ -85,23 +86,8 @@ class Joined:
         self.network.eval()
         prob = self.network(self.problem.graph).softmax(1)
         self.network.train()
-        clear = smoothed(prob, self.problem, self.options.steps)
-        self.nodes, self.labels = clearest(clear, self.problem.unlabelled, self.options.share)
-
-
-def smoothed(prob: Tensor, problem: Problem, steps: int) -> Tensor:
-    """`prob` `[N, C]` after `steps` of A^, training rows set to the truth before each and at the end."""
-    truth = F.one_hot(problem.labels, problem.n_classes).to(prob.dtype)
-    prob = prob.index_copy(0, problem.train, truth)
-    for _ in range(steps):
-        prob = (problem.graph.operators.gcn @ prob).index_copy_(0, problem.train, truth)
-    return prob / prob.sum(1, keepdim=True)
-
-
-def clearest(prob: Tensor, nodes: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """The `share` of `nodes` whose best class leads the second by most, and these classes."""
-    rows = prob.index_select(0, nodes)
-    best = rows.topk(min(2, rows.shape[1]), dim=1)
-    margin = best.values[:, 0] - best.values[:, -1]
-    chosen = margin.topk(int(share * nodes.numel())).indices
-    return nodes[chosen], best.indices[chosen, 0]
+        truth = F.one_hot(self.problem.labels, self.problem.n_classes).to(prob.dtype)
+        operator, options = self.problem.graph.operators.gcn, self.options
+        clear = soft.smoothed(prob, operator, self.problem.train, truth, options.steps)
+        part = soft.take_part(clear, self.problem.unlabelled, options.share)
+        self.nodes, self.labels = part.joined, part.joined_labels

@@ -1,0 +1,76 @@
+"""Labels for nodes that have none: predictions smoothed over the graph, and who takes part by how clear they are.
+
+The paper shapes labelled nodes. With few labels the boundary runs among nodes without one, and their labels are
+guesses: the clearest join the labelled nodes, the next clearest are the band at the boundary, the rest stays out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Operator(Protocol):
+    """A propagation matrix `[N, N]`."""
+
+    def __matmul__(self, dense: Tensor, /) -> Tensor: ...
+
+
+def smoothed(
+    prob: Tensor, operator: Operator, known: Tensor, truth: Tensor, steps: int, restart: float = 0.0
+) -> Tensor:
+    """P <- (1 - r) A P + r P_0, `steps` times, rows of known nodes at the truth throughout; rows then sum to one.
+
+    Args:
+        prob: P_0 `[N, C]`.
+        known: Nodes whose class is known `[n]`.
+        truth: Their classes as rows of zeros and a one `[n, C]`.
+        restart: r in [0, 1): with it many steps stay near where they began.
+    """
+    start = prob = prob.index_copy(0, known, truth)
+    for _ in range(steps):
+        prob = operator @ prob
+        if restart:
+            prob = torch.lerp(prob, start, restart)
+        prob = prob.index_copy(0, known, truth)
+    return prob / prob.sum(1, keepdim=True).clamp_min(torch.finfo(prob.dtype).tiny)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Who takes part, with the labels that they get.
+
+    Attributes:
+        joined, joined_labels: Nodes so clear that they count as labelled `[J]`.
+        band, band_labels: The next clearest: near the boundary, but not beyond hope `[B]`.
+    """
+
+    joined: Tensor
+    joined_labels: Tensor
+    band: Tensor
+    band_labels: Tensor
+
+
+def take_part(prob: Tensor, nodes: Tensor, share: float, band: float = 0.0) -> Part:
+    """The `share` of `nodes` whose best class leads the second by most, and the next `band` of them.
+
+    Args:
+        prob: `[N, C]`; one class alone leads by nothing.
+        share, band: In [0, 1]; where they exceed 1 together, the band ends with the last node.
+    """
+    rows = prob.index_select(0, nodes)
+    best = rows.topk(min(2, rows.shape[1]), dim=1)
+    margin = best.values[:, 0] - best.values[:, -1]
+    first, last = int(share * nodes.numel()), int(min(1.0, share + band) * nodes.numel())
+    order = margin.topk(last).indices
+    labels = best.indices[order, 0]
+    return Part(nodes[order[:first]], labels[:first], nodes[order[first:]], labels[first:])
+
+
+def balance(labels: Tensor, n_classes: int) -> Tensor:
+    """A weight a class `[C]` by which all classes count alike, however many have joined them."""
+    size = torch.bincount(labels, minlength=n_classes)
+    return labels.numel() / size.clamp_min(1)

@@ -1,0 +1,87 @@
+"""Node classification by the encoders' own heads: Graph -> NodeSplit -> Encoders -> EncoderShaper -> scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch import Tensor
+
+from bes.checkpoint import NodeModel
+from bes.config import RunConfig
+from bes.graph.graph import Graph
+from bes.models.encoder_shaper import EncoderShaper, fused_proba
+from bes.models.encoders import EncoderEnsemble
+from bes.pipeline import watching
+from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
+from bes.pipeline.results import ArmResult, SeedResult, clock, score_nodes
+from bes.pipeline.start import Embedded, begin
+from bes.pipeline.trained import Trained
+from bes.progress import Watch
+
+
+def run_encoders(
+    config: RunConfig,
+    graph: Graph,
+    seed: int,
+    watchers: Sequence[Watch] = (),
+    trained: Trained[Embedded] | None = None,
+    studies: Studies | None = None,
+) -> SeedResult:
+    """Control, shaped, rivals and methods, paired on one split: `bes` starts from the encoders that `control` is."""
+    start = begin(config, graph, seed, watchers, trained or Trained(keep=False))
+    blind, task = start.graph, start.task
+
+    def score(arm: str, encoders: EncoderEnsemble, seconds: dict[str, float]) -> ArmResult:
+        with clock(seconds, "decoder"):
+            prob = fused_proba(encoders, blind)
+        what = f"The encoders of graph '{blind.name}'"
+        result = score_nodes(arm, task, prob, seconds, what, "encoders.lr or encoder_shaper.lr")
+        result.selected = {"encoders": start.selected}
+        result.more |= {"encoders_reused": True} if start.reused else {}
+        return result
+
+    seconds = {"encoders": start.seconds, "shaping": 0.0}
+    plain = score("control", start.encoders, dict(seconds))
+    with clock(seconds, "shaping"):
+        steps = watching.stage(watchers, "shaping of bes", config.encoder_shaper.epochs)
+        shaper = make_encoder_shaper(config, seed).fit(start.encoders, blind, start.split, steps)
+    shaped = score("bes", shaper.encoders_, seconds)
+    describe(shaped, shaper)
+    arms = [plain, shaped, *method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)]
+    model = NodeModel(config, seed, start.encoders, shaped=shaper.encoders_).to("cpu")
+    return SeedResult(seed, start.split.arrays(), arms, kept_rows(shaper, start.z, blind), shaper.history_, model)
+
+
+def make_encoder_shaper(config: RunConfig, seed: int) -> EncoderShaper:
+    """The shaper of a configuration."""
+    options = config.encoder_shaper.model_dump()
+    return EncoderShaper(**options, selection=config.selection, random_state=seed, device=config.device)
+
+
+def describe(result: ArmResult, shaper: EncoderShaper) -> None:
+    """Add what the shaper saw and did."""
+    kept = shaper.log_.best_epoch
+    row = shaper.history_[max(0, kept)]
+    result.boundary = [{"layer": 1, "region": row["joined"] + row["band"], "set": row["band"]}]
+    result.steps = {"tried": len(shaper.history_), "accepted": kept + 1, "halvings": 0}
+    result.selected["shaping"] = kept
+    if kept < 0:
+        result.notes.append(
+            "No epoch of shaping was better on validation than the encoders as they were: those are kept."
+        )
+
+
+def kept_rows(shaper: EncoderShaper, z: Tensor, graph: Graph) -> dict[str, np.ndarray]:
+    """What a run keeps of the embeddings (see `SeedResult`): hidden layers before and after; no scores of shift."""
+    n = z.shape[0]
+    at = np.zeros((1, n), dtype=bool)
+    at[0, shaper.band_] = True
+    return {
+        "before": z.cpu().numpy(),
+        "after": shaper.transform(graph).cpu().numpy(),
+        "between": np.empty((0, *z.shape), dtype=np.float32),
+        "boundary": shaper.band_,
+        "boundaries": at,
+        "shift_scores": np.full((1, n), np.nan, dtype=np.float32),
+    }

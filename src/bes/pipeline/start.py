@@ -1,0 +1,69 @@
+"""What the ways of node classification begin with: Graph -> NodeSplit -> Encoders -> Z."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from bes import seeding
+from bes.checkpoint import make_encoders
+from bes.config import RunConfig
+from bes.graph.graph import Graph
+from bes.graph.splits import NodeSplit, make_split
+from bes.models.encoders import EncoderEnsemble
+from bes.pipeline import watching
+from bes.pipeline.results import prepare
+from bes.pipeline.trained import Trained
+from bes.progress import Watch
+from bes.tasks.node import NodeTask, check_labels
+
+#: What is kept from one run for the next: the encoders, and the embeddings.
+Embedded = tuple[EncoderEnsemble, Tensor]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A split of a graph, with trained encoders.
+
+    Attributes:
+        graph: With its features scaled, without labels.
+        z: The encoders' embeddings `[N, D]`.
+        seconds: That the encoders took.
+        reused: Whether they are from an earlier run.
+    """
+
+    graph: Graph
+    split: NodeSplit
+    encoders: EncoderEnsemble
+    z: Tensor
+    seconds: float
+    reused: bool
+
+    @property
+    def task(self) -> NodeTask:
+        return NodeTask(self.split, self.z)
+
+    @property
+    def selected(self) -> list[int]:
+        """The epochs that validation chose, an encoder each."""
+        return [log.best_epoch for log in self.encoders.logs_]
+
+
+def begin(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch], trained: Trained[Embedded]) -> Start:
+    """Split, and train the encoders, or take them from an earlier run."""
+    graph = prepare(graph, config).to(seeding.pick_device(config.device))
+    split = make_split(graph, config.split, seed)
+    check_labels(graph, split, allow_missing=config.allow_missing_classes)
+    blind = graph.without_labels()
+
+    def encode() -> tuple[Embedded, float]:
+        start = time.perf_counter()
+        steps = watching.encoders(watchers, config.encoders.names, config.encoders.epochs)
+        phi = make_encoders(config, seed).fit(blind, split, steps)
+        return (phi, phi.transform(blind)), time.perf_counter() - start
+
+    (phi, z), spent, reused = trained.get(config, seed, encode)
+    return Start(blind, split, phi, z, spent, reused)

@@ -1,0 +1,101 @@
+"""Labels of nodes without one: smoothing, who takes part, and what a class counts."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional as F
+
+from bes.core.soft import balance, smoothed, take_part
+from bes.seeding import generator
+
+N, C = 12, 3
+
+
+def prob() -> Tensor:
+    return torch.randn(N, C, generator=generator(0, "soft")).softmax(1)
+
+
+@pytest.fixture
+def operator() -> Tensor:
+    """Node 5 sees itself alone."""
+    weights = torch.rand(N, N, generator=generator(1, "soft"))
+    weights[5], weights[5, 5] = 0.0, 1.0
+    return weights
+
+
+@pytest.mark.parametrize(("steps", "restart"), [(0, 0.0), (1, 0.0), (2, 0.0), (3, 0.25)])
+def test_smoothing_is_the_loop_over_nodes_with_known_rows_at_the_truth(
+    operator: Tensor, steps: int, restart: float
+) -> None:
+    known, labels = torch.tensor([1, 4]), torch.tensor([2, 0])
+    truth = {1: [0.0, 0.0, 1.0], 4: [1.0, 0.0, 0.0]}
+    start = rows = [truth.get(i, row) for i, row in enumerate(prob().tolist())]
+    for _ in range(steps):
+        new = []
+        for i in range(N):
+            spread = [sum(operator[i, j].item() * rows[j][c] for j in range(N)) for c in range(C)]
+            new.append([(1 - restart) * spread[c] + restart * start[i][c] for c in range(C)])
+        rows = [truth.get(i, row) for i, row in enumerate(new)]
+    expected = torch.tensor([[value / sum(row) for value in row] for row in rows])
+    found = smoothed(prob(), operator, known, F.one_hot(labels, C).float(), steps, restart)
+    torch.testing.assert_close(found, expected)
+
+
+def test_what_sees_itself_alone_keeps_its_prediction_and_the_input_stays(operator: Tensor) -> None:
+    given = prob()
+    found = smoothed(given, operator, torch.tensor([1]), torch.eye(C)[:1], 4, 0.1)
+    torch.testing.assert_close(found[5], given[5])
+    assert torch.equal(given, prob())
+
+
+def test_a_row_of_zeros_stays_one() -> None:
+    found = smoothed(prob(), torch.zeros(N, N), torch.tensor([1]), torch.eye(C)[:1], 1)
+    assert torch.equal(found[0], torch.zeros(C))
+    assert torch.equal(found[1], torch.eye(C)[0])
+
+
+def test_the_clearest_join_and_the_next_are_the_band() -> None:
+    rows = torch.tensor([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0], [0.1, 0.7, 0.2]])
+    nodes = torch.tensor([1, 2, 3, 4])
+    part = take_part(rows, nodes, 0.5, 0.25)
+    assert (part.joined.tolist(), part.joined_labels.tolist()) == ([2, 4], [2, 1])
+    assert (part.band.tolist(), part.band_labels.tolist()) == ([1], [0])
+    assert take_part(rows, nodes, 0.75).joined.tolist() == [2, 4, 1]
+    assert take_part(rows, nodes, 0.75).band.numel() == 0
+    assert take_part(rows, nodes, 0.75, 0.9).band.tolist() == [3]
+    assert take_part(rows, nodes, 0.2).joined.numel() == 0
+    assert take_part(rows, nodes[:0], 1.0).joined.numel() == 0
+    assert take_part(torch.ones(3, 1), nodes[:2], 1.0).joined_labels.tolist() == [0, 0]  # a single class
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 30), st.integers(0, 10**6))
+def test_nobody_is_in_both_and_nobody_in_is_less_clear_than_those_outside(
+    share: float, band: float, n: int, seed: int
+) -> None:
+    rows = torch.randn(40, C, generator=generator(seed, "rows")).softmax(1)
+    nodes = torch.randperm(40, generator=generator(seed, "nodes"))[:n]
+    part = take_part(rows, nodes, share, band)
+    groups = [part.joined.tolist(), part.band.tolist()]
+    groups.append([node for node in nodes.tolist() if node not in groups[0] + groups[1]])
+    assert sorted(itertools.chain(*groups)) == sorted(nodes.tolist())
+    top = rows.topk(2, dim=1).values
+    margin = (top[:, 0] - top[:, 1]).tolist()
+    for clear, unclear in itertools.pairwise(groups):
+        if clear and unclear:
+            assert min(margin[i] for i in clear) >= max(margin[i] for i in unclear)
+    assert part.joined_labels.tolist() == [int(rows[i].argmax()) for i in groups[0]]
+
+
+def test_all_classes_count_alike_however_many_joined_them() -> None:
+    labels = torch.tensor([0, 0, 0, 2])
+    weight = balance(labels, C)
+    by_class = [sum(weight[c].item() for c in labels.tolist() if c == one) for one in range(C)]
+    assert by_class[0] == pytest.approx(by_class[2])
+    assert by_class[1] == 0.0
+    assert balance(labels[:0], C).isfinite().all()

@@ -1,0 +1,129 @@
+"""Shaping of the encoders: the loss, who takes part, what is kept, and what stays as it was."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from bes import EncoderEnsemble, EncoderShaper
+from bes.core.soft import smoothed
+from bes.graph.graph import Graph
+from bes.graph.splits import NodeSplit, make_split, split_nodes
+from bes.models import encoder_shaper
+from bes.models.encoder_shaper import Fused, fused_proba
+from models.blocks import block_graph
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return block_graph()
+
+
+@pytest.fixture(scope="module")
+def split(graph: Graph) -> NodeSplit:
+    return split_nodes(graph, 0.1, 0.4)
+
+
+@pytest.fixture(scope="module")
+def phi(graph: Graph, split: NodeSplit) -> EncoderEnsemble:
+    return EncoderEnsemble(["gcn", "sage"], 8, epochs=15).fit(graph, split)
+
+
+def test_the_loss_is_what_it_says(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+    options = EncoderShaper(weight=0.7, gravity=0.3, tau=0.2, first=0.4, band=0.3)
+    network = Fused(phi.encoders_).eval()
+    logits, hidden = network(graph)
+    pull = encoder_shaper._Pull(options, network, graph, split)
+    found = pull((logits, hidden)).item()
+    truth = F.one_hot(split.train_labels, 3).float()
+    prob = smoothed(logits.softmax(1), graph.operators.gcn, split.train, truth, options.steps, options.restart)
+    top = prob.sort(1, descending=True).values
+    free = [i for i in range(graph.n_nodes) if i not in split.train.tolist()]
+    order = sorted(free, key=lambda i: -(top[i, 0] - top[i, 1]).item())
+    joined, band = order[: int(0.4 * len(free))], order[int(0.4 * len(free)) : int(0.7 * len(free))]
+    label = dict(zip(range(graph.n_nodes), prob.argmax(1).tolist(), strict=True))
+    label |= dict(zip(split.train.tolist(), split.train_labels.tolist(), strict=True))
+    size = {c: sum(label[i] == c for i in joined) for c in range(3)}
+    classes = [c for c in range(3) if size[c]]
+    entropy = {c: -sum(logits[i].log_softmax(0)[c].item() for i in joined if label[i] == c) for c in classes}
+    expected = 0.7 * sum(entropy[c] / size[c] for c in classes) / len(classes)
+    z = [row / row.norm() for row in hidden]
+    means = [torch.stack([z[i] for i in [*split.train.tolist(), *joined] if label[i] == c]).mean(0) for c in range(3)]
+    pulls = []
+    for i in band:
+        near = torch.stack([-(z[i] - mean).square().sum() / 0.2 for mean in means])
+        pulls.append(-near.log_softmax(0)[label[i]].item())
+    expected += 0.3 * sum(pulls) / len(pulls)
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert pull.rows[0]["by_class"] == [size[c] for c in range(3)]
+    assert sorted(pull.bands[0].tolist()) == sorted(band)
+
+
+def test_the_share_grows_from_first_to_last(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+    shaper = EncoderShaper(12, every=3, first=0.2, last=0.8).fit(phi, graph, split)
+    shares = [row["share"] for row in shaper.history_]
+    assert shares == pytest.approx([0.2] * 3 + [0.35] * 3 + [0.5] * 3 + [0.65] * 3)
+    assert [row["iteration"] for row in shaper.history_] == list(range(12))
+    free = graph.n_nodes - split.train.numel()
+    assert [row["joined"] for row in shaper.history_] == [int(share * free) for share in shares]
+    assert all(row["displacement"] > 0 for row in shaper.history_)
+    assert sum(shaper.history_[-1]["by_class"]) == shaper.history_[-1]["joined"]
+
+
+def test_what_was_given_stays_and_what_is_kept_is_the_best_epoch(
+    graph: Graph, split: NodeSplit, phi: EncoderEnsemble
+) -> None:
+    before = phi.transform(graph)
+    shaper = EncoderShaper(30).fit(phi, graph, split)
+    assert torch.equal(phi.transform(graph), before)
+    best = shaper.log_.best_score[0]
+    assert best == pytest.approx(max(split.score(fused_proba(phi, graph).log())[0], *_scores(shaper)))
+    assert split.score(shaper.predict_proba(graph).log())[0] == pytest.approx(best)
+    assert not any(weight.requires_grad for one in shaper.encoders_.encoders_ for weight in one.parameters())
+    assert shaper.transform(graph).shape == before.shape
+
+
+def _scores(shaper: EncoderShaper) -> list[float]:
+    return [row["score"] for row in shaper.history_]
+
+
+def test_where_no_epoch_is_better_the_encoders_stay(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+    shaper = EncoderShaper(5, lr=1e-12, weight_decay=0.0).fit(phi, graph, split)
+    assert shaper.log_.best_epoch == -1
+    torch.testing.assert_close(shaper.predict_proba(graph), fused_proba(phi, graph), rtol=0, atol=0)
+    assert shaper.band_.size == shaper.history_[0]["band"]
+
+
+def test_without_both_weights_it_only_trains_on(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+    shaper = EncoderShaper(4, weight=0.0, gravity=0.0).fit(phi, graph, split)
+    network = Fused(phi.encoders_)
+    logits = network.eval()(graph)[0]
+    plain = F.cross_entropy(logits[split.train], split.train_labels).item()
+    assert 0 < shaper.history_[0]["loss"] < plain + 1.0
+    pull = encoder_shaper._Pull(shaper, network, graph, split)
+    assert pull(network(graph)).item() == 0.0
+
+
+def test_labels_outside_train_are_not_seen(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+    """Other classes outside train and validation: the same encoders to the last bit."""
+    y = graph.y.clone()
+    y[split.test] = (y[split.test] + 1) % 3
+    other = Graph(graph.x, graph.edge_index, y, name=graph.name)
+    swapped = NodeSplit(split.train, split.val, split.test, split.name, split.n_classes, y)
+    one = EncoderShaper(12).fit(phi, graph, split)
+    two = EncoderShaper(12).fit(phi, other, swapped)
+    assert torch.equal(one.predict_proba(graph), two.predict_proba(graph))
+
+
+def test_with_few_labels_it_learns_from_the_others() -> None:
+    """A graph of three blocks whose features say little: the mean over splits rises."""
+    graph = block_graph()
+    gains = []
+    for seed in range(6):
+        split = make_split(graph, "low:2", seed)
+        phi = EncoderEnsemble(["gcn"], 16, epochs=40, random_state=seed).fit(graph, split)
+        shaped = EncoderShaper(60, random_state=seed).fit(phi, graph, split)
+        before, after = fused_proba(phi, graph), shaped.predict_proba(graph)
+        gains.append(split.score(after.log(), "test")[0] - split.score(before.log(), "test")[0])
+    assert sum(gains) > 0
