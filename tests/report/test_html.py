@@ -243,3 +243,11 @@ def test_a_seed_without_something_says_so(stored: StoredRun, tmp_path: Path, rea
 def test_a_graph_too_large_to_draw_says_so(stored: StoredRun, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bes.report.maps.POINTS", 50)
     assert "Of 150 nodes, 50 are drawn" in read(write_report(stored)).text
+
+
+def test_a_run_that_shaped_its_encoders_says_so(small_graph: Graph, quick: Quick, read: Read, tmp_path: Path) -> None:
+    plan = quick(shaping="encoders", split="low:3", encoder_shaper={"epochs": 12})
+    page = read(made(plan, small_graph, tmp_path / "run", (0, 1)))
+    assert "The encoders themselves were shaped" in page.text
+    assert "nodes without a label that joined" in page.text
+    assert "steps kept, " not in page.text

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bes.report.training import FEW, POINTS, curves, times
+from bes.report.training import EPOCHS, FEW, POINTS, curves, times
 from bes.stored import StoredRun
 
 
@@ -42,6 +42,26 @@ def test_long_histories_are_thinned_but_rare_steps_are_all_drawn() -> None:
         assert marks["refused"] == len(rare)
         assert marks["kept"] <= POINTS
         assert drawn.lines[0]["points"].count(",") == POINTS
+
+
+def test_shaping_of_encoders_has_its_own_charts() -> None:
+    history = [
+        {
+            "layer": 1,
+            "iteration": i,
+            "loss": 1.0 / (i + 1),
+            "score": i / 4,
+            "displacement": 0.1,
+            "share": 0.3,
+            "joined": i,
+        }
+        for i in range(4)
+    ]
+    found = curves(history)
+    assert found is not None
+    charts = found["layers"][0]["charts"]
+    assert [drawn.title for drawn in charts] == list(EPOCHS.values())
+    assert all(drawn.lines[0]["points"].count(",") == 4 and not drawn.paths for drawn in charts)
 
 
 def test_without_iterations_there_are_no_curves() -> None:

@@ -18,19 +18,29 @@ STEPS = {
     "none": ("m-3,0h6", "no step: the batch is separated already, or nothing moves"),
 }
 
+#: What is drawn where the encoders were shaped, by its key in the history.
+EPOCHS = {
+    "loss": "loss",
+    "score": "accuracy on validation, which chose the epoch",
+    "joined": "nodes without a label that joined",
+    "displacement": "mean distance that nodes moved in an epoch",
+}
+
 #: Stages of a run in order, and what they are called.
 STAGES = {"encoders": "encoders", "shaping": "shaping", "decoder": "decoder", "evaluate": "evaluation"}
 
 
 def kind(row: dict[str, Any]) -> str:
     """Whether an iteration's step was kept, was refused, or was none."""
-    return "kept" if row.get("accepted", True) else "refused" if row["displacement"] > 0 else "none"
+    return "kept" if row["accepted"] else "refused" if row["displacement"] > 0 else "none"
 
 
 def curves(history: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Charts by layer, and how many steps were what; None without iterations."""
     if not history:
         return None
+    if "share" in history[0]:  # the encoders were shaped, by all nodes in every epoch
+        return {"layers": [{"charts": [_curve(title, history, key) for key, title in EPOCHS.items()]}]}
     layers = []
     for layer in sorted({row["layer"] for row in history}):
         rows = [row for row in history if row["layer"] == layer]
@@ -45,24 +55,24 @@ def _charts(layer: int, rows: list[dict[str, Any]], every: int) -> list[Chart]:
     """Loss and displacement of one layer."""
     drawn = []
     titles = {"loss": "loss of the batch", "displacement": "displacement Δ of the virtual step (Eq. 12)"}
-    if "share" in rows[0]:  # the encoders were shaped, by all nodes in every epoch
-        titles = {
-            "loss": "loss",
-            "displacement": "mean distance that nodes moved in an epoch",
-            "joined": "nodes that joined",
-        }
     for key, title in titles.items():
-        values = [row[key] for row in rows]
-        x = ("iteration", float(rows[0]["iteration"]), float(rows[-1]["iteration"]))
-        one = chart(f"Layer {layer}: {title}", x, ("", *padded(values, zero=key == "displacement")))
-        one.about = f"From {values[0]:.4g} in the first iteration to {values[-1]:.4g} in the last of {len(values)}."
-        one.line([(row["iteration"], row[key]) for row in rows[::every]], "curve")
+        one = _curve(f"Layer {layer}: {title}", rows, key, every)
         for name, (shape, _) in STEPS.items():
             found = [row for row in rows if kind(row) == name]
             found = found if len(found) <= FEW else found[::every]
             one.marks([(row["iteration"], row[key]) for row in found], shape, name)
         drawn.append(one)
     return drawn
+
+
+def _curve(title: str, rows: list[dict[str, Any]], key: str, every: int = 1) -> Chart:
+    """One value by iteration."""
+    values = [row[key] for row in rows]
+    x = ("iteration", float(rows[0]["iteration"]), float(rows[-1]["iteration"]))
+    one = chart(title, x, ("", *padded(values, zero=key == "displacement")))
+    one.about = f"From {values[0]:.4g} in the first iteration to {values[-1]:.4g} in the last of {len(values)}."
+    one.line([(row["iteration"], row[key]) for row in rows[::every]], "curve")
+    return one
 
 
 def times(records: list[Record]) -> dict[str, Any]:

@@ -1,0 +1,117 @@
+"""A run whose shaping trains the encoders: what it shares with its control, keeps, and refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bes.checkpoint import NodeModel
+from bes.config import RunConfig
+from bes.errors import InputError
+from bes.graph.graph import Graph
+from bes.graph.splits import make_split
+from bes.pipeline import ARMS, check, run_seed
+from bes.pipeline.results import SeedResult
+from bes.pipeline.trained import Trained
+
+Quick = Callable[..., RunConfig]
+
+#: Labels so few that the others must take part.
+FEW: dict[str, Any] = {"shaping": "encoders", "split": "low:3", "features": "unit"}
+
+
+@pytest.fixture(scope="module")
+def config(quick: Quick) -> RunConfig:
+    return quick(**FEW, encoder_shaper={"epochs": 30})
+
+
+@pytest.fixture(scope="module")
+def result(small_graph: Graph, config: RunConfig) -> SeedResult:
+    return run_seed(config, small_graph, 0)
+
+
+def test_both_arms_and_what_they_share(result: SeedResult) -> None:
+    control, shaped = result.arms
+    assert (control.arm, shaped.arm) == ARMS
+    assert shaped.steps["accepted"] > 0, "the quick settings must shape, or these tests show nothing"
+    assert shaped.steps["accepted"] == shaped.selected["shaping"] + 1 <= shaped.steps["tried"] == 30
+    assert control.selected["encoders"] == shaped.selected["encoders"]
+    assert control.metrics["test_boundary"]["n"] == shaped.metrics["test_boundary"]["n"] > 0
+    assert control.seconds["shaping"] == 0.0 < shaped.seconds["shaping"]
+    assert set(shaped.seconds) == {"encoders", "shaping", "decoder", "evaluate"}
+    assert shaped.metrics["val"]["acc"] >= control.metrics["val"]["acc"], "it begins where control is"
+
+
+def test_embeddings_before_and_after_are_kept_with_the_band(result: SeedResult) -> None:
+    before, after = result.rows["before"], result.rows["after"]
+    assert before.shape == after.shape == (150, 16)
+    assert not np.array_equal(before, after)
+    band = result.rows["boundary"]
+    assert result.arms[1].boundary == [{"layer": 1, "region": result.arms[1].boundary[0]["region"], "set": len(band)}]
+    assert result.rows["boundaries"].nonzero()[1].tolist() == sorted(band.tolist())
+    assert not set(band.tolist()) & set(result.split["train"].tolist()), "the band has no labels of its own"
+    assert result.rows["between"].shape == (0, 150, 16)
+    assert np.isnan(result.rows["shift_scores"]).all()
+    assert len(result.history) == 30
+
+
+def test_its_model_comes_back_with_both_arms(
+    result: SeedResult, small_graph: Graph, config: RunConfig, tmp_path: Path
+) -> None:
+    assert result.model is not None
+    result.model.save(tmp_path / "0.safetensors")
+    model = NodeModel.load(tmp_path / "0.safetensors")
+    assert model.config == config
+    for arm in result.arms:
+        assert np.array_equal(model.predict_proba(small_graph, arm.arm).numpy(), arm.predictions["prob"])
+    with pytest.raises(InputError, match="arm"):
+        model.predict_proba(small_graph, "gcn")
+
+
+def test_test_labels_change_nothing_but_the_scores(result: SeedResult, small_graph: Graph, config: RunConfig) -> None:
+    test = make_split(small_graph, config.split, 0).test
+    y = small_graph.y.clone()
+    hidden = test[torch.bincount(y)[y[test]] > 0]
+    y[hidden] = y[hidden.flip(0)]  # the same classes on other nodes of the test part
+    other = run_seed(config, replace(small_graph, y=y), 0)
+    if np.array_equal(other.split["test"], result.split["test"]):
+        for one, two in zip(result.arms, other.arms, strict=True):
+            assert np.array_equal(one.predictions["prob"], two.predictions["prob"])
+        assert other.arms[0].metrics["test"] != result.arms[0].metrics["test"]
+    else:
+        pytest.fail("the labels must leave the split as it is, or this test shows nothing")
+
+
+def test_encoders_of_a_layered_run_are_used_again(small_graph: Graph, quick: Quick, result: SeedResult) -> None:
+    trained: Trained[Any] = Trained()
+    run_seed(quick(split="low:3", features="unit"), small_graph, 0, trained=trained)
+    again = run_seed(quick(**FEW, encoder_shaper={"epochs": 30}), small_graph, 0, trained=trained)
+    assert again.arms[0].more["encoders_reused"]
+    for one, two in zip(result.arms, again.arms, strict=True):
+        assert np.array_equal(one.predictions["prob"], two.predictions["prob"])
+
+
+def test_it_says_where_shaping_was_not_kept(small_graph: Graph, quick: Quick) -> None:
+    result = run_seed(quick(**FEW, encoder_shaper={"epochs": 3, "lr": 1e-12, "weight_decay": 0.0}), small_graph, 0)
+    control, shaped = result.arms
+    assert shaped.steps == {"tried": 3, "accepted": 0, "halvings": 0}
+    assert "those are kept" in shaped.notes[0]
+    assert np.array_equal(control.predictions["prob"], shaped.predictions["prob"])
+
+
+def test_methods_stand_beside(small_graph: Graph, quick: Quick) -> None:
+    config = quick(**FEW, encoder_shaper={"epochs": 3}, methods={"bes": {}, "mlp": {"epochs": 3}}, rivals=("gcn",))
+    result = run_seed(config, small_graph, 0)
+    assert [arm.arm for arm in result.arms] == ["control", "bes", "gcn", "mlp"]
+
+
+@pytest.mark.parametrize("task", ["link", "edge"])
+def test_pairs_are_refused(small_graph: Graph, quick: Quick, task: str) -> None:
+    with pytest.raises(InputError, match=f"shaping=encoders is for nodes, not for --task {task}"):
+        check(quick(task=task, shaping="encoders", split="random"), small_graph, [0])
