@@ -101,7 +101,7 @@ class EncoderShaperConfig(_Frozen):
     restart: float = Field(0.1, ge=0, lt=1, description="How far each step goes back to the predictions.")
     weight: float = Field(1.0, ge=0, description="Of the cross-entropy of nodes that joined.")
     gravity: float = Field(0.1, ge=0, description="Weight of gravity in the band.")
-    tau: float = Field(0.1, gt=0, description="Temperature of that gravity.")
+    temperature: float = Field(0.1, gt=0, description="Tau of that gravity.")
 
 
 class DecoderConfig(_Frozen):

@@ -61,7 +61,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         steps, restart: How predictions are smoothed over the graph, see `bes.core.soft.smoothed`.
         weight: Of the cross-entropy of joined nodes; with 0 none joins, and with `gravity=0` only epochs are added.
         gravity: Weight of the gravity loss of the band.
-        tau: Its temperature.
+        temperature: Tau of that loss.
         selection: What chooses the epoch, see `bes.Decoder`.
         random_state: Seed of the dropout.
         device: `"auto"` is the first GPU when there is one, else the CPU.
@@ -88,7 +88,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         restart: float = 0.1,
         weight: float = 1.0,
         gravity: float = 0.1,
-        tau: float = 0.1,
+        temperature: float = 0.1,
         selection: Selection = "validation",
         random_state: int = 0,
         device: str | torch.device = "auto",
@@ -104,7 +104,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.restart = restart
         self.weight = weight
         self.gravity = gravity
-        self.tau = tau
+        self.temperature = temperature
         self.selection = selection
         self.random_state = random_state
         self.device = device
@@ -208,7 +208,7 @@ class _Pull:
     def _gravity(self, z: Tensor, labels: Tensor) -> Tensor:
         """Theorem 1's loss: no hinge, as nothing has to be left where it is."""
         excluded = similarity.excluded(labels, self.present)
-        return gravity.center_loss(z, labels, self.means, excluded, z.new_zeros(self.n_classes), self.options.tau)
+        return gravity.center_loss(z, labels, self.means, excluded, z.new_zeros(self.n_classes), self.options.temperature)
 
     @torch.no_grad()
     def _choose(self) -> None:
