@@ -117,7 +117,10 @@ def test_bad_files(tmp_path: Path, name: str, text: str | None, words: str) -> N
         ("n_iter", "has no value: write key=value"),
         ("n_itr=3", r"'n_itr' is not known: did you mean shaper\.n_iter"),
         ("encoders.epoch=3", r"is not known: did you mean encoders\.epochs\?$"),
-        ("epochs=3", r"could be encoders\.epochs or encoder_shaper\.epochs or decoder\.epochs: write one of them in full"),
+        (
+            "epochs=3",
+            r"could be encoders\.epochs or encoder_shaper\.epochs or decoder\.epochs: write one of them in full",
+        ),
         ("zzz=3", "known are dataset, "),
         ("n_iter=-1", r"shaper\.n_iter=-1 is not valid: input should be greater than or equal to 0"),
         ("n_iter=1.5", r"shaper\.n_iter=1\.5 is not valid"),

@@ -137,6 +137,7 @@ class NodeModel:
             "n_features": self.n_features,
             "n_classes": self.n_classes,
             "arms": list(self.decoders),
+            "encoders": [encoder.name for encoder in self.encoders.encoders_],
             "shaper": kept,
         }
 
@@ -174,7 +175,10 @@ def _restore(state: dict[str, Any], tensors: dict[str, Tensor]) -> NodeModel:
     def ensemble(prefix: str) -> EncoderEnsemble:
         found = make_encoders(config, seed)
         shape = (n_features, config.encoders.channels, n_classes)
-        made = [Encoder(name, *shape, dropout=found.dropout, generator=torch.Generator()) for name in found.encoders]
+        names = state.get("encoders", found.encoders)  # files of before encoders could be left behind have all
+        if len(names) != config.encoders.n_kept or not set(names) <= set(config.encoders.names):
+            raise ValueError("other encoders than were run")
+        made = [Encoder(name, *shape, dropout=found.dropout, generator=torch.Generator()) for name in names]
         found.encoders_ = [_filled(one, _below(f"{prefix}.{i}.", tensors)) for i, one in enumerate(made)]
         return found
 

@@ -53,6 +53,12 @@ class EncoderConfig(_Frozen):
     weight_decay: float = Field(5e-4, ge=0)
     dropout: float = Field(0.5, ge=0, lt=1)
     patience: int = Field(0, ge=0, description="Epochs without a better validation score before stopping; 0 never.")
+    keep: int = Field(0, ge=0, description="Of the encoders, how many are kept, the best on validation; 0 keeps all.")
+
+    @property
+    def n_kept(self) -> int:
+        """How many encoders there are in the end."""
+        return min(self.keep, len(self.names)) if self.keep else len(self.names)
 
     _split_names = field_validator("names", mode="before")(_names)
 

@@ -71,7 +71,9 @@ def print_run(run: StoredRun, report: Path, predicted: Predicted) -> None:
 
 def _print_paired(run: StoredRun) -> None:
     config, records = run.config, run.records
-    way = f"{' + '.join(config.encoders.names)} → {config.decoder.kind}"
+    decoder = config.decoder.kind if config.shaping == "layers" else "own heads"
+    join = " or " if config.encoders.n_kept < len(config.encoders.names) else " + "
+    way = f"{join.join(config.encoders.names)} → {decoder}"
     task = "" if config.task == "node" else f"{config.task}, boundary {records[0]['boundary_mode']}, "
     caption = "percent, mean ± standard error; the difference is paired by split"
     title = _title(run, f"{task}{way}, preset {config.preset}")

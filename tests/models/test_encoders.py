@@ -123,3 +123,19 @@ def test_parameters_are_only_stored(graph: Graph) -> None:
     states: list[list[Tensor]] = []
     assert phi.fit(graph, split_nodes(graph), [recorder(states)]).transform(graph).shape == (graph.n_nodes, 4)
     assert len(states) == 2
+
+
+def test_the_best_on_validation_are_kept_in_their_order() -> None:
+    graph = block_graph()
+    split = split_nodes(graph)
+    names = ["mlp", "gcn", "sage"]
+    every = EncoderEnsemble(names, 8, epochs=12).fit(graph, split)
+    score = {one.name: log.best_score for one, log in zip(every.encoders_, every.logs_, strict=True)}
+    best = sorted(names, key=lambda name: score[name], reverse=True)
+    for keep in (1, 2, 3, 5):
+        some = EncoderEnsemble(names, 8, epochs=12, keep=keep).fit(graph, split)
+        kept = [one.name for one in some.encoders_]
+        assert kept == [name for name in names if name in best[:keep]]
+        assert some.n_views == len(kept) == len(some.logs_)
+        z = torch.cat([every.transform(graph)[:, 8 * i : 8 * i + 8] for i in map(names.index, kept)], dim=1)
+        assert torch.equal(some.transform(graph), z)

@@ -113,5 +113,23 @@ def test_methods_stand_beside(small_graph: Graph, quick: Quick) -> None:
 
 @pytest.mark.parametrize("task", ["link", "edge"])
 def test_pairs_are_refused(small_graph: Graph, quick: Quick, task: str) -> None:
-    with pytest.raises(InputError, match=f"shaping=encoders is for nodes, not for --task {task}"):
-        check(quick(task=task, shaping="encoders", split="random"), small_graph, [0])
+    for given, word in (({"shaping": "encoders"}, "shaping=encoders"), ({"encoders": {"keep": 1}}, "keep")):
+        with pytest.raises(InputError, match=f"{word} is for nodes, not for --task {task}"):
+            check(quick(task=task, split="random", **given), small_graph, [0])
+
+
+@pytest.mark.parametrize("shaping", ["layers", "encoders"])
+def test_encoders_that_are_kept_are_named_and_come_back(
+    small_graph: Graph, quick: Quick, tmp_path: Path, shaping: str
+) -> None:
+    names = ("mlp", "sage", "gcn")
+    result = run_seed(quick(shaping=shaping, encoders={"names": names, "keep": 2}), small_graph, 0)
+    kept = result.arms[0].more["encoders_kept"]
+    assert len(kept) == 2
+    assert set(kept) < set(names)
+    assert result.rows["before"].shape == (150, 16)
+    assert result.model is not None
+    result.model.save(tmp_path / "0.safetensors")
+    model = NodeModel.load(tmp_path / "0.safetensors")
+    for arm in result.arms:
+        assert np.array_equal(model.predict_proba(small_graph, arm.arm).numpy(), arm.predictions["prob"])

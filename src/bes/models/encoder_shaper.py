@@ -208,7 +208,9 @@ class _Pull:
     def _gravity(self, z: Tensor, labels: Tensor) -> Tensor:
         """Theorem 1's loss: no hinge, as nothing has to be left where it is."""
         excluded = similarity.excluded(labels, self.present)
-        return gravity.center_loss(z, labels, self.means, excluded, z.new_zeros(self.n_classes), self.options.temperature)
+        return gravity.center_loss(
+            z, labels, self.means, excluded, z.new_zeros(self.n_classes), self.options.temperature
+        )
 
     @torch.no_grad()
     def _choose(self) -> None:

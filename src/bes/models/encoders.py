@@ -72,13 +72,14 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         channels: Width of each encoder's embedding.
         dropout: Share of the hidden units that training drops.
         patience: Epochs without a better score after which training stops; 0 never stops it.
+        keep: How many of the encoders are kept, the best by the score that chose their epochs; 0 keeps all.
         selection: What chooses the epoch, see `bes.Decoder`; encoders that are shaped choose on validation always.
         random_state: Seed. An encoder's streams depend on it, the encoder's name and, for repeated
             names, which of them it is, so the other encoders of the ensemble do not change it.
         device: `"auto"` is the first GPU when there is one, else the CPU.
 
     Attributes:
-        encoders_: The trained `Encoder` modules.
+        encoders_: The trained `Encoder` modules that are kept, in the order of `encoders`.
         logs_: A `bes.training.TrainLog` for each.
     """
 
@@ -92,6 +93,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         weight_decay: float = 5e-4,
         dropout: float = 0.5,
         patience: int = 0,
+        keep: int = 0,
         selection: Literal["validation", "test-peek"] = "validation",
         random_state: int = 0,
         device: str | torch.device = "auto",
@@ -103,6 +105,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         self.weight_decay = weight_decay
         self.dropout = dropout
         self.patience = patience
+        self.keep = keep
         self.selection = selection
         self.random_state = random_state
         self.device = device
@@ -110,7 +113,8 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
     @property
     def n_views(self) -> int:
         """Number of equal parts of Z."""
-        return len(self._names())
+        n = len(self._names())
+        return min(self.keep, n) if self.keep else n
 
     def _names(self) -> list[str]:
         names = [self.encoders] if isinstance(self.encoders, str) else list(self.encoders)
@@ -130,6 +134,9 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         device = seeding.pick_device(self.device)
         graph, split = graph.to(device), split.to(device)
         fitted = [self._fit_one(name, names[:i].count(name), graph, split, callbacks) for i, name in enumerate(names)]
+        if self.keep:
+            best = sorted(range(len(names)), key=lambda i: fitted[i][1].best_score, reverse=True)[: self.keep]
+            fitted = [fitted[i] for i in sorted(best)]
         self.encoders_ = [encoder for encoder, _ in fitted]
         self.logs_ = [log for _, log in fitted]
         return self

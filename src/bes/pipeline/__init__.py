@@ -37,8 +37,9 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         raise InputError(f"The setting encoders.names is empty: name some of {', '.join(CONVS)}.")
     for name in config.encoders.names:
         pick(CONVS, name, "encoder")
-    if config.shaping == "encoders" and config.task != "node":
-        raise InputError(f"The setting shaping=encoders is for nodes, not for --task {config.task}: leave it out.")
+    for setting, given in {"shaping=encoders": config.shaping == "encoders", "keep": config.encoders.keep}.items():
+        if given and config.task != "node":
+            raise InputError(f"The setting {setting} is for nodes, not for --task {config.task}: leave it out.")
     check_options(make_shaper(config, 0))
     check_methods(config, graph)
     (check_nodes if config.task == "node" else check_pairs)(config, graph, seeds)

@@ -69,7 +69,7 @@ def _arrays(split: PairSplit, logits: dict[str, Tensor], prob: dict[str, Tensor]
 
 def make_encoders(config: RunConfig, seed: int) -> PairEncoders:
     """The encoders of a configuration."""
-    options = config.encoders.model_dump(exclude={"names"})
+    options = config.encoders.model_dump(exclude={"names", "keep"})
     return PairEncoders(
         config.encoders.names,
         **options,

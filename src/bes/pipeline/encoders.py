@@ -38,7 +38,7 @@ def run_encoders(
         what = f"The encoders of graph '{blind.name}'"
         result = score_nodes(arm, task, prob, seconds, what, "encoders.lr or encoder_shaper.lr")
         result.selected = {"encoders": start.selected}
-        result.more |= {"encoders_reused": True} if start.reused else {}
+        result.more |= start.more
         return result
 
     seconds = {"encoders": start.seconds, "shaping": 0.0}

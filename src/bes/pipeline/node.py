@@ -86,7 +86,7 @@ def run_nodes(
     shaped, shaped_decoder = decode("bes", z_hat, dict(seconds))
     shaped.shaped_by(shaper, notes)
     for result in (plain, shaped):
-        result.more |= {"encoders_reused": True} if start.reused else {}
+        result.more |= start.more
     arms = [plain, shaped, *method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)]
     model = NodeModel(config, seed, phi, shaper, {"control": plain_decoder, "bes": shaped_decoder}).to("cpu")
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_, model)

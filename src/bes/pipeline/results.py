@@ -88,7 +88,7 @@ def prepare(graph: Graph, config: RunConfig) -> Graph:
 def make_shaper(config: RunConfig, seed: int) -> BoundaryShaper:
     """The shaper of a configuration, a view an encoder."""
     options = config.shaper.model_dump()
-    return BoundaryShaper(**options, n_views=len(config.encoders.names), random_state=seed, device=config.device)
+    return BoundaryShaper(**options, n_views=config.encoders.n_kept, random_state=seed, device=config.device)
 
 
 def shaped_rows(shaper: BoundaryShaper, z: Tensor, edge_index: Tensor | None) -> tuple[Tensor, dict[str, np.ndarray]]:

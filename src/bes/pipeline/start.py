@@ -47,6 +47,12 @@ class Start:
         return NodeTask(self.split, self.z)
 
     @property
+    def more(self) -> dict[str, object]:
+        """For the records: whether encoders are from an earlier run, and which were kept where not all are."""
+        kept = {"encoders_kept": [one.name for one in self.encoders.encoders_]} if self.encoders.keep else {}
+        return {**kept, **({"encoders_reused": True} if self.reused else {})}
+
+    @property
     def selected(self) -> list[int]:
         """The epochs that validation chose, an encoder each."""
         return [log.best_epoch for log in self.encoders.logs_]
