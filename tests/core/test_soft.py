@@ -98,4 +98,6 @@ def test_all_classes_count_alike_however_many_joined_them() -> None:
     by_class = [sum(weight[c].item() for c in labels.tolist() if c == one) for one in range(C)]
     assert by_class[0] == pytest.approx(by_class[2])
     assert by_class[1] == 0.0
+    assert balance(labels, C, 0.0).tolist() == [1.0, 1.0, 1.0]
+    torch.testing.assert_close(balance(labels, C, 0.5), weight.sqrt())
     assert balance(labels[:0], C).isfinite().all()

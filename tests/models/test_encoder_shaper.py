@@ -31,7 +31,7 @@ def phi(graph: Graph, split: NodeSplit) -> EncoderEnsemble:
 
 
 def test_the_loss_is_what_it_says(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
-    options = EncoderShaper(weight=0.7, gravity=0.3, temperature=0.2, first=0.4, band=0.3)
+    options = EncoderShaper(weight=0.7, gravity=0.3, temperature=0.2, first=0.4, band=0.3, balance=1.0)
     network = Fused(phi.encoders_).eval()
     logits, hidden = network(graph)
     pull = encoder_shaper._Pull(options, network, graph, split)

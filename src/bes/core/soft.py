@@ -70,7 +70,7 @@ def take_part(prob: Tensor, nodes: Tensor, share: float, band: float = 0.0) -> P
     return Part(nodes[order[:first]], labels[:first], nodes[order[first:]], labels[first:])
 
 
-def balance(labels: Tensor, n_classes: int) -> Tensor:
-    """A weight a class `[C]` by which all classes count alike, however many have joined them."""
+def balance(labels: Tensor, n_classes: int, power: float = 1.0) -> Tensor:
+    """A weight a class `[C]`, its size to the power of -`power`: 0 counts all nodes alike, 1 all classes."""
     size = torch.bincount(labels, minlength=n_classes)
-    return labels.numel() / size.clamp_min(1)
+    return (labels.numel() / size.clamp_min(1)) ** power

@@ -5,7 +5,7 @@ From trained encoders with their own heads, for some epochs:
     loss = CE(labelled) + weight * CE(joined) + gravity * (Theorem 1's loss of the band)
 
 Every few epochs the predictions are smoothed over the graph, labelled rows at the truth, and give each other node a
-label and a margin (`bes.core.soft`). The clearest join, each class with the same weight in all; the next clearest are
+label and a margin (`bes.core.soft`). The clearest join, small classes with more weight a node; the next clearest are
 the band, which is drawn to the class centres of labelled and joined nodes, in the hidden layer with rows of length
 one. The share that joins grows from epoch to epoch, from the clear nodes to the boundary, and validation says how far
 was well: its best epoch is kept, the beginning among them.
@@ -60,6 +60,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         every: Epochs from one choice of who takes part to the next.
         steps, restart: How predictions are smoothed over the graph, see `bes.core.soft.smoothed`.
         weight: Of the cross-entropy of joined nodes; with 0 none joins, and with `gravity=0` only epochs are added.
+        balance: How joined nodes count: 0 all alike, 1 all classes alike, in between by a power of their class's size.
         gravity: Weight of the gravity loss of the band.
         temperature: Tau of that loss.
         selection: What chooses the epoch, see `bes.Decoder`.
@@ -87,6 +88,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         steps: int = 10,
         restart: float = 0.1,
         weight: float = 1.0,
+        balance: float = 0.5,
         gravity: float = 0.1,
         temperature: float = 0.1,
         selection: Selection = "validation",
@@ -103,6 +105,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.steps = steps
         self.restart = restart
         self.weight = weight
+        self.balance = balance
         self.gravity = gravity
         self.temperature = temperature
         self.selection = selection
@@ -225,7 +228,7 @@ class _Pull:
         operator = self.graph.operators.gcn
         prob = soft.smoothed(logits.softmax(1), operator, self.known, truth, options.steps, options.restart)
         part = self.part = soft.take_part(prob, self.free, share, options.band)
-        self.balance = soft.balance(part.joined_labels, self.n_classes)
+        self.balance = soft.balance(part.joined_labels, self.n_classes, options.balance)
         nodes, labels = torch.cat([self.known, part.joined]), torch.cat([self.labels, part.joined_labels])
         sums = ClassSums.of(F.normalize(hidden.index_select(0, nodes), dim=1), labels, self.n_classes)
         self.means, self.present = sums.means.to(hidden), sums.present
