@@ -117,13 +117,13 @@ def test_labels_outside_train_are_not_seen(graph: Graph, split: NodeSplit, phi: 
 
 
 def test_with_few_labels_it_learns_from_the_others() -> None:
-    """A graph of three blocks whose features say little: the mean over splits rises."""
+    """Three blocks whose features say little: accuracy rises in the mean over splits, where no class swallows others."""
     graph = block_graph()
     gains = []
     for seed in range(6):
         split = make_split(graph, "low:2", seed)
         phi = EncoderEnsemble(["gcn"], 16, epochs=40, random_state=seed).fit(graph, split)
-        shaped = EncoderShaper(60, random_state=seed).fit(phi, graph, split)
+        shaped = EncoderShaper(60, balance=1.0, random_state=seed).fit(phi, graph, split)
         before, after = fused_proba(phi, graph), shaped.predict_proba(graph)
         gains.append(split.score(after.log(), "test")[0] - split.score(before.log(), "test")[0])
     assert sum(gains) > 0

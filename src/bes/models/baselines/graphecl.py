@@ -24,7 +24,7 @@ Expected: about 84.2 / 73.1 / 82.2 on the public splits of Cora / CiteSeer / Pub
 the paper prints 88.72 / 75.39 / 88.18.
 
 Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
-- graphecl, the paper's settings: Cora 86.96 ± 0.35 (10).
+- graphecl, the paper's settings: Cora 86.96 ± 0.35 (10), CiteSeer 71.46 ± 0.38 (2).
 """
 
 from __future__ import annotations
