@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from hypothesis import settings
 
 from bes.cli import main
 from bes.config import RunConfig
@@ -18,6 +19,8 @@ from bes.graph.synthetic import sbm
 from bes.records import RunDirectory
 from bes.runs import run
 
+settings.register_profile("shared-machine", deadline=None)  # time is not what these tests are about
+settings.load_profile("shared-machine")
 torch.set_num_threads(1)  # tests run side by side, and their tensors are small
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the same for the processes that tests start
 

@@ -186,7 +186,7 @@ def test_csv_is_flushed_as_it_goes_and_continued_later(tmp_path):
 
 
 @given(cut=st.integers(0, 60))
-@settings(max_examples=61, deadline=None)
+@settings(max_examples=61)
 def test_a_csv_cut_short_anywhere_is_whole_again(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("cut") / "log.csv"
     with CSVLog(path) as log:

@@ -220,7 +220,7 @@ def test_content_that_does_not_fit_together_is_refused(change: str, seed: SeedRe
         NodeModel.load(tmp_path / "m.safetensors")
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=st.floats(0, 1), change=st.integers(0, 255))
 def test_any_cut_and_any_changed_byte_is_noticed(where: float, change: int, file: Path, tmp_path: Path) -> None:
     whole = file.read_bytes()

@@ -158,7 +158,7 @@ def test_a_mask_says_whose_label_may_be_read():
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_what_lies_outside_the_mask_never_matters(data):
     known = torch.tensor(data.draw(st.lists(st.booleans(), min_size=12, max_size=12)))
     labels = torch.tensor(data.draw(st.lists(st.integers(0, 2), min_size=12, max_size=12)))

@@ -16,7 +16,7 @@ def test_settings_find_their_section() -> None:
 
 
 def test_a_key_of_several_sections_must_be_written_in_full() -> None:
-    with pytest.raises(InputError, match=r"'lr' could be encoders\.lr or decoder\.lr"):
+    with pytest.raises(InputError, match=r"'lr' could be encoders\.lr or encoder_shaper\.lr or decoder\.lr"):
         parse_settings(["lr=0.1"], RunConfig)
     assert parse_settings(["boundary=pairs"], RunConfig) == {"links": {"boundary": "pairs"}}
 

@@ -8,16 +8,12 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from bes.errors import InputError
 
 with warnings.catch_warnings():  # PyG warns of torch's deprecations while it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
     import torch_geometric.datasets  # noqa: F401
-
-settings.register_profile("shared-machine", deadline=None)  # time is not what these tests are about
-settings.load_profile("shared-machine")
 
 Refuses = Callable[..., AbstractContextManager[None]]
 

@@ -42,7 +42,7 @@ def test_a_place_that_cannot_be_written_is_refused(file, refuses):
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_cut_or_scrambled_files_never_fail_otherwise(file, data):
     raw = bytearray(file.read_bytes())
     cut = data.draw(st.integers(0, len(raw) - 1))
