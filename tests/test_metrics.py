@@ -76,7 +76,7 @@ def sides(positive: list[float], negative: list[float]) -> tuple[list[int], list
 
 
 @given(st.one_of(few_scores, any_scores), st.one_of(few_scores, any_scores), precisions)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_link_metrics_equal_the_loops_and_scikit_learn(
     positive: list[float], negative: list[float], dtype: torch.dtype
 ) -> None:
@@ -94,7 +94,7 @@ def test_link_metrics_equal_the_loops_and_scikit_learn(
 
 
 @given(few_scores, few_scores)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_threshold_is_the_lowest_of_the_best(positive: list[float], negative: list[float]) -> None:
     value = sorted({*positive, *negative})
     middles = [(a + b) / 2 for a, b in pairwise(value)]

@@ -194,7 +194,7 @@ def test_predictions_of_another_graph_are_refused(finished: RunDirectory, tmp_pa
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     ids=st.lists(TEXT, max_size=8),
     id_column=TEXT.filter(lambda name: name != "prediction" and not name.startswith("prob_")),

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bes.bench.convergence import LEFT, WINDOW, Curves, converged
@@ -35,7 +35,6 @@ def loop(before: int, losses: list[float]) -> tuple[int | None, float]:
     return None, near
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 1000).map(float), min_size=1, max_size=40), min_size=1, max_size=3),
     st.floats(0.1, 100),

@@ -300,7 +300,7 @@ def test_the_columns_are_the_documented_ones() -> None:
 scores = st.one_of(st.none(), st.floats(0, 1, allow_nan=False))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from(["control", "bes", "mlp"]), scores), min_size=1, max_size=20))
 def test_averages_are_the_naive_ones(tmp_path_factory: pytest.TempPathFactory, given: list[tuple[str, Any]]) -> None:
     folder = tmp_path_factory.mktemp("store")
@@ -321,7 +321,7 @@ anything = st.recursive(
 keys = st.sampled_from(["run_id", "seed", "metrics", "seconds", "config", "versions"]) | st.text(max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.dictionaries(keys, anything, max_size=5), min_size=1, max_size=6))
 def test_any_object_is_a_record(tmp_path_factory: pytest.TempPathFactory, given: list[Record]) -> None:
     folder = tmp_path_factory.mktemp("store")

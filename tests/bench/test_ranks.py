@@ -13,7 +13,7 @@ from bes.errors import InputError
 
 Scores = dict[str, dict[str, float]]
 
-unhurried = settings(deadline=None)  # time is not what these tests are about
+unhurried = settings()  # time is not what these tests are about
 
 
 @st.composite

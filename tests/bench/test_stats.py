@@ -11,7 +11,7 @@ from scipy import stats
 from bes.bench.stats import Interval, Paired, across, by_dataset, holm, paired, signed_rank, smallest_p
 from bes.errors import InputError
 
-unhurried = settings(deadline=None)  # time is not what these tests are about
+unhurried = settings()  # time is not what these tests are about
 
 #: Whole multiples of a quarter: ties and zeros are many, and sums exact.
 quarters = st.lists(st.integers(-20, 20).map(lambda n: n / 4), min_size=1, max_size=9)

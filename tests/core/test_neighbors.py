@@ -13,7 +13,7 @@ def naive(i, z, k):
 
 
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_nearest_equals_the_loop_with_ties_by_index(n, d, k, seed):
     z = np.random.default_rng(seed).integers(-2, 3, size=(n, d)).astype(float)  # few values: many ties
     found = neighbors.nearest(torch.arange(n), torch.as_tensor(z), k)

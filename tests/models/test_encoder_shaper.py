@@ -117,7 +117,7 @@ def test_labels_outside_train_are_not_seen(graph: Graph, split: NodeSplit, phi: 
 
 
 def test_with_few_labels_it_learns_from_the_others() -> None:
-    """Three blocks whose features say little: accuracy rises in the mean over splits, where no class swallows others."""
+    """Three blocks whose features say little: accuracy rises in the mean, if no class swallows others."""
     graph = block_graph()
     gains = []
     for seed in range(6):

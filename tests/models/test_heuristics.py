@@ -29,7 +29,7 @@ def all_pairs(n: int) -> Tensor:
 
 
 @given(st.integers(2, 12), st.integers(0, 40), st.integers(0, 2**31))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_scores_equal_the_sets(n: int, n_edges: int, seed: int) -> None:
     graph, pairs = random_graph(n, n_edges, seed), all_pairs(n)
     near = naive.around(graph.edge_index.T.tolist(), n)
@@ -40,7 +40,7 @@ def test_scores_equal_the_sets(n: int, n_edges: int, seed: int) -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 @given(n=st.integers(2, 12), seed=st.integers(0, 2**31))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_cosine_equals_the_loop(n: int, seed: int, sparse: bool) -> None:
     graph, pairs = random_graph(n, 0, seed, sparse=sparse), all_pairs(n)
     x = (graph.x.to_dense() if isinstance(graph.x, Sparse) else graph.x).tolist()

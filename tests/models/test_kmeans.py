@@ -48,7 +48,7 @@ def test_separated_blobs_are_found_exactly(seed: int, dtype: torch.dtype) -> Non
 
 
 @given(st.integers(1, 25), st.integers(1, 3), st.integers(1, 8), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_iterations_never_make_it_worse(n: int, d: int, k: int, seed: int) -> None:
     z = torch.randn(n, d, generator=generator(seed), dtype=torch.float64)
     k = min(k, n)
@@ -57,7 +57,7 @@ def test_iterations_never_make_it_worse(n: int, d: int, k: int, seed: int) -> No
 
 
 @given(st.integers(1, 25), st.integers(1, 3), st.integers(1, 8), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_at_the_end_each_row_is_with_the_nearest_mean(n: int, d: int, k: int, seed: int) -> None:
     z = torch.randn(n, d, generator=generator(seed), dtype=torch.float64)
     k = min(k, n)
@@ -71,7 +71,7 @@ def test_at_the_end_each_row_is_with_the_nearest_mean(n: int, d: int, k: int, se
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_equal_rows_share_a_cluster(n: int, k: int, seed: int) -> None:
     """Few different rows: where there are fewer than k, each is a cluster of its own."""
     z = torch.randint(0, 3, (n, 2), generator=generator(seed)) / 3

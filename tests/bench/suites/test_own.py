@@ -19,7 +19,7 @@ Write = Callable[..., Path]
 
 SMALL: dict[str, Any] = {"datasets": ["cora"], "methods": {"GCN": "gcn", "without": "control", "BES": "bes"}}
 
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+unhurried = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def graphs(draw: st.DrawFn) -> tuple[Graph, int]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(given_=graphs(), seed=st.integers(0, 3))
 def test_every_node_is_in_one_part_and_no_part_is_empty(
     kind: Partitioner, given_: tuple[Graph, int], seed: int
@@ -66,7 +66,7 @@ def test_every_node_is_in_one_part_and_no_part_is_empty(
     assert int(size.min()) >= 1
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(given_=graphs())
 def test_sizes_of_communities_are_within_the_slack(given_: tuple[Graph, int]) -> None:
     graph, m = given_
@@ -142,7 +142,6 @@ def test_runs_differ_in_length_by_at_most_one() -> None:
     assert sorted(torch.bincount(part).tolist()) == [2, 2, 3]
 
 
-@settings(deadline=None)
 @given(group=st.lists(st.integers(0, 5), max_size=30))
 def test_rank_counts_those_before_in_the_group(group: list[int]) -> None:
     want = [group[:i].count(g) for i, g in enumerate(group)]
@@ -164,7 +163,7 @@ def test_neighbours_of_a_hub_are_joined_among_themselves() -> None:
     assert torch.bincount(joined).tolist() == [2] * 5
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(given_=graphs(), seed=st.integers(0, 3))
 def test_contracted_sums_weights_as_a_loop_does(given_: tuple[Graph, int], seed: int) -> None:
     graph, m = given_
@@ -182,7 +181,7 @@ def test_contracted_sums_weights_as_a_loop_does(given_: tuple[Graph, int], seed:
     assert len(total) == int((want > 0).sum())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(given_=graphs())
 def test_order_is_a_permutation_that_keeps_components_together(given_: tuple[Graph, int]) -> None:
     graph, _ = given_
@@ -196,7 +195,7 @@ def test_order_is_a_permutation_that_keeps_components_together(given_: tuple[Gra
     assert len(seen) == len(component.unique())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(given_=graphs(), seed=st.integers(0, 3))
 def test_wishes_are_for_the_best_other_part(given_: tuple[Graph, int], seed: int) -> None:
     graph, m = given_
