@@ -103,6 +103,9 @@ class EncoderShaperConfig(_Frozen):
     last: float = Field(0.9, ge=0, le=1, description="Share that has joined in the end.")
     band: float = Field(0.25, ge=0, le=1, description="Share after those that gravity acts on.")
     every: int = Field(10, ge=1, description="Epochs from one choice of who takes part to the next.")
+    teacher: Literal["auto", "smooth", "beliefs", "own"] = Field(
+        "auto", description="What makes labels of predictions; auto takes what is best on validation at first."
+    )
     steps: int = Field(10, ge=0, description="Steps by which predictions are smoothed over the graph.")
     restart: float = Field(0.1, ge=0, lt=1, description="How far each step goes back to the predictions.")
     weight: float = Field(1.0, ge=0, description="Of the cross-entropy of nodes that joined.")

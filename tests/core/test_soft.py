@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
-from bes.core.soft import balance, smoothed, take_part
+from bes.core.soft import balance, propagated, smoothed, take_part
 from bes.seeding import generator
 
 N, C = 12, 3
@@ -58,6 +59,50 @@ def test_a_row_of_zeros_stays_one() -> None:
     found = smoothed(prob(), torch.zeros(N, N), torch.tensor([1]), torch.eye(C)[:1], 1)
     assert torch.equal(found[0], torch.zeros(C))
     assert torch.equal(found[1], torch.eye(C)[0])
+
+
+def test_beliefs_are_the_loop_over_nodes() -> None:
+    rng = generator(2, "soft")
+    upper = (torch.rand(N, N, generator=rng) < 0.3).float().triu(1)
+    adjacency = upper + upper.t()
+    known, truth = torch.tensor([1, 4]), torch.eye(C)[[2, 0]]
+    found = propagated(prob(), adjacency, adjacency.sum(1), known, truth, rounds=3)
+    at = {1: truth[0].tolist(), 4: truth[1].tolist()}
+    belief = [at.get(i, row) for i, row in enumerate(prob().tolist())]
+    near = [[j for j in range(N) if adjacency[i, j]] for i in range(N)]
+    linked = [
+        [1 + sum(belief[i][a] * belief[j][b] for i in range(N) for j in near[i]) for b in range(C)] for a in range(C)
+    ]
+    size, total = [sum(row) for row in linked], sum(map(sum, linked))
+    affinity = [[linked[a][b] * total / (size[a] * size[b]) for b in range(C)] for a in range(C)]
+    for _ in range(3):
+        new = []
+        for i in range(N):
+            logs = [math.log(prob()[i, c]) for c in range(C)]
+            for j in near[i]:
+                for c in range(C):
+                    said = sum(belief[j][b] * affinity[b][c] for b in range(C))
+                    logs[c] += math.log(said) / math.sqrt(len(near[i]))
+            top = [math.exp(value) for value in logs]
+            new.append([0.5 * belief[i][c] + 0.5 * top[c] / sum(top) for c in range(C)])
+        belief = [at.get(i, row) for i, row in enumerate(new)]
+    torch.testing.assert_close(found, torch.tensor(belief), rtol=1e-4, atol=1e-5)
+
+
+def test_beliefs_read_neighbours_of_other_classes_too() -> None:
+    """A ring of two classes in turn: every neighbour is of the other class, which smoothing takes for its own."""
+    n = 20
+    after = torch.roll(torch.eye(n), 1, 0)
+    adjacency = after + after.t()
+    y = torch.arange(n) % 2
+    guess = torch.full((n, 2), 0.5)
+    known = torch.arange(0, n, 3)
+    truth = F.one_hot(y[known], 2).float()
+    by_beliefs = propagated(guess, adjacency, adjacency.sum(1), known, truth, rounds=8)
+    by_smoothing = smoothed(guess, adjacency / 2, known, truth, 8)
+    free = [i for i in range(n) if i % 3]
+    right = [(found[free].argmax(1) == y[free]).float().mean() for found in (by_beliefs, by_smoothing)]
+    assert right[0] == 1.0 > right[1]
 
 
 def test_the_clearest_join_and_the_next_are_the_band() -> None:

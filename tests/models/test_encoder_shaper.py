@@ -7,7 +7,8 @@ import torch
 from torch.nn import functional as F
 
 from bes import EncoderEnsemble, EncoderShaper
-from bes.core.soft import smoothed
+from bes.core.soft import propagated, smoothed
+from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split, split_nodes
 from bes.models import encoder_shaper
@@ -58,6 +59,24 @@ def test_the_loss_is_what_it_says(graph: Graph, split: NodeSplit, phi: EncoderEn
     assert found == pytest.approx(expected, rel=1e-4)
     assert pull.rows[0]["by_class"] == [size[c] for c in range(3)]
     assert sorted(pull.bands[0].tolist()) == sorted(band)
+
+
+def test_auto_takes_the_teacher_that_validation_likes(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+    prob, ops = fused_proba(phi, graph), graph.operators
+    known, truth = split.train, F.one_hot(split.train_labels, 3).float()
+    labels = {
+        "smooth": smoothed(prob, ops.gcn, known, truth, 10, 0.1),
+        "beliefs": propagated(prob, ops.sum, ops.degree, known, truth),
+        "own": prob,
+    }
+    score = {name: split.score(found.clamp_min(1e-12).log())[0] for name, found in labels.items()}
+    shaper = EncoderShaper(1).fit(phi, graph, split)
+    assert shaper.teacher_ == max(score, key=lambda name: score[name])
+    assert len(set(score.values())) > 1, "or this shows nothing"
+    for name in score:
+        assert EncoderShaper(1, teacher=name).fit(phi, graph, split).teacher_ == name
+    with pytest.raises(InputError, match="smooth"):
+        EncoderShaper(1, teacher="smoth").fit(phi, graph, split)  # type: ignore[arg-type]
 
 
 def test_the_share_grows_from_first_to_last(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:

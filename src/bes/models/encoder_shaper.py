@@ -4,9 +4,10 @@ From trained encoders with their own heads, for some epochs:
 
     loss = CE(labelled) + weight * CE(joined) + gravity * (Theorem 1's loss of the band)
 
-Every few epochs the predictions are smoothed over the graph, labelled rows at the truth, and give each other node a
-label and a margin (`bes.core.soft`). The clearest join, small classes with more weight a node; the next clearest are
-the band, which is drawn to the class centres of labelled and joined nodes, in the hidden layer with rows of length
+Every few epochs a teacher makes of the predictions, labelled rows at the truth, a label and a margin for each other
+node: it smooths them over the graph, or propagates beliefs, or takes them as they are (`bes.core.soft`), whichever
+validation liked best when shaping began. The clearest join, small classes with more weight a node; the next clearest
+are the band, which is drawn to the class centres of labelled and joined nodes, in the hidden layer with rows of length
 one. The share that joins grows from epoch to epoch, from the clear nodes to the boundary, and validation says how far
 was well: its best epoch is kept, the beginning among them.
 """
@@ -14,8 +15,8 @@ was well: its best epoch is kept, the beginning among them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Self, get_args
 
 import torch
 from sklearn.base import BaseEstimator
@@ -30,7 +31,11 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit
 from bes.models.convs import pick
 from bes.models.encoders import Encoder, EncoderEnsemble
-from bes.training import SELECTED_ON, Callback, Selection, node_objective, train
+from bes.training import SELECTED_ON, Callback, Score, Selection, node_objective, train
+
+#: What makes labels of predictions; `auto` takes one of the others.
+Teacher = Literal["auto", "smooth", "beliefs", "own"]
+TEACHERS = get_args(Teacher)[1:]
 
 
 class Fused(nn.Module):
@@ -58,7 +63,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         first, last: The share of nodes without a label that has joined in the first epoch, and in the last.
         band: The share after those that gravity acts on.
         every: Epochs from one choice of who takes part to the next.
-        steps, restart: How predictions are smoothed over the graph, see `bes.core.soft.smoothed`.
+        teacher: `smooth`, `beliefs` or `own`; `auto` takes the one whose labels for validation nodes are best at first.
+        steps, restart: Of `smooth`, see `bes.core.soft.smoothed`.
         weight: Of the cross-entropy of joined nodes; with 0 none joins, and with `gravity=0` only epochs are added.
         balance: How joined nodes count: 0 all alike, 1 all classes alike, in between by a power of their class's size.
         gravity: Weight of the gravity loss of the band.
@@ -69,6 +75,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         encoders_: The shaped ensemble; the one that was given stays as it is.
+        teacher_: The teacher that was taken.
         log_: A `bes.training.TrainLog`; its `best_epoch` is -1 where no epoch was better than the beginning.
         history_: A dict an epoch: layer (1), iteration, loss, score, displacement (mean distance that nodes moved in
             it), share, joined and band (how many nodes), and by_class, how many of each class have joined.
@@ -85,6 +92,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         last: float = 0.9,
         band: float = 0.25,
         every: int = 10,
+        teacher: Teacher = "auto",
         steps: int = 10,
         restart: float = 0.1,
         weight: float = 1.0,
@@ -102,6 +110,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.last = last
         self.band = band
         self.every = every
+        self.teacher = teacher
         self.steps = steps
         self.restart = restart
         self.weight = weight
@@ -124,6 +133,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         rng = seeding.generator(self.random_state, "dropout", "shaping", device=device)
         supervised, score = node_objective(split, pick(SELECTED_ON, self.selection, "selection"))
         pull, moved = _Pull(self, network, graph, split), _Moved()
+        self.teacher_ = pull.take_teacher(self.teacher, score)
         self.log_ = train(
             network,
             lambda: network(graph, rng),
@@ -188,6 +198,8 @@ class _Pull:
         free = torch.ones(graph.n_nodes, dtype=torch.bool, device=graph.device)
         free[self.known] = False
         self.free = free.nonzero().flatten()
+        self.truth = F.one_hot(self.labels, self.n_classes).float()
+        self.teacher = "smooth"
         self.epoch = 0
         self.rows: list[dict[str, Any]] = []
         self.bands: list[Tensor] = []
@@ -216,17 +228,39 @@ class _Pull:
         )
 
     @torch.no_grad()
+    def take_teacher(self, wanted: str, score: Callable[[Tensor], Score]) -> str:
+        """The teacher that is wanted, or the first of those whose labels `score` best."""
+        if wanted == "auto":
+            prob = self._outputs()[0].softmax(1)
+            wanted = max(TEACHERS, key=lambda name: score(self._taught(name, prob).clamp_min(1e-12).log())[0])
+        pick(dict.fromkeys(TEACHERS), wanted, "teacher")
+        self.teacher = wanted
+        return wanted
+
+    def _taught(self, teacher: str, prob: Tensor) -> Tensor:
+        """Labels of all nodes, as probabilities `[N, C]`, from predictions."""
+        ops, options = self.graph.operators, self.options
+        if teacher == "smooth":
+            return soft.smoothed(prob, ops.gcn, self.known, self.truth, options.steps, options.restart)
+        if teacher == "beliefs":
+            return soft.propagated(prob, ops.sum, ops.degree, self.known, self.truth)
+        return prob.index_copy(0, self.known, self.truth)
+
+    def _outputs(self) -> tuple[Tensor, Tensor]:
+        """Logits and hidden layers in evaluation mode, by the parameters of now."""
+        self.network.eval()
+        out: tuple[Tensor, Tensor] = self.network(self.graph)
+        self.network.train()
+        return out
+
+    @torch.no_grad()
     def _choose(self) -> None:
         """Who takes part, and the centres, by the parameters of now."""
         options = self.options
         grown = min(1.0, self.epoch / max(1, options.epochs))
         share = options.first + (options.last - options.first) * grown
-        self.network.eval()
-        logits, hidden = self.network(self.graph)
-        self.network.train()
-        truth = F.one_hot(self.labels, self.n_classes).to(logits.dtype)
-        operator = self.graph.operators.gcn
-        prob = soft.smoothed(logits.softmax(1), operator, self.known, truth, options.steps, options.restart)
+        logits, hidden = self._outputs()
+        prob = self._taught(self.teacher, logits.softmax(1))
         part = self.part = soft.take_part(prob, self.free, share, options.band)
         self.balance = soft.balance(part.joined_labels, self.n_classes, options.balance)
         nodes, labels = torch.cat([self.known, part.joined]), torch.cat([self.labels, part.joined_labels])

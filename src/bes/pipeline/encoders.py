@@ -66,6 +66,7 @@ def describe(result: ArmResult, shaper: EncoderShaper) -> None:
     result.boundary = [{"layer": 1, "region": row["joined"] + row["band"], "set": row["band"]}]
     result.steps = {"tried": len(shaper.history_), "accepted": kept + 1, "halvings": 0}
     result.selected["shaping"] = kept
+    result.more["teacher"] = shaper.teacher_
     if kept < 0:
         result.notes.append(
             "No epoch of shaping was better on validation than the encoders as they were: those are kept."
