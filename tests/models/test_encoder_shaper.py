@@ -11,8 +11,8 @@ from bes.core.soft import propagated, smoothed
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split, split_nodes
-from bes.models import encoder_shaper
-from bes.models.encoder_shaper import Fused, fused_proba
+from bes.models.encoder_shaper import fused_proba
+from bes.models.soft_pull import Fused, SoftPull
 from models.blocks import block_graph
 
 
@@ -29,36 +29,6 @@ def split(graph: Graph) -> NodeSplit:
 @pytest.fixture(scope="module")
 def phi(graph: Graph, split: NodeSplit) -> EncoderEnsemble:
     return EncoderEnsemble(["gcn", "sage"], 8, epochs=15).fit(graph, split)
-
-
-def test_the_loss_is_what_it_says(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
-    options = EncoderShaper(weight=0.7, gravity=0.3, temperature=0.2, first=0.4, band=0.3, balance=1.0)
-    network = Fused(phi.encoders_).eval()
-    logits, hidden = network(graph)
-    pull = encoder_shaper._Pull(options, network, graph, split)
-    found = pull((logits, hidden)).item()
-    truth = F.one_hot(split.train_labels, 3).float()
-    prob = smoothed(logits.softmax(1), graph.operators.gcn, split.train, truth, options.steps, options.restart)
-    top = prob.sort(1, descending=True).values
-    free = [i for i in range(graph.n_nodes) if i not in split.train.tolist()]
-    order = sorted(free, key=lambda i: -(top[i, 0] - top[i, 1]).item())
-    joined, band = order[: int(0.4 * len(free))], order[int(0.4 * len(free)) : int(0.7 * len(free))]
-    label = dict(zip(range(graph.n_nodes), prob.argmax(1).tolist(), strict=True))
-    label |= dict(zip(split.train.tolist(), split.train_labels.tolist(), strict=True))
-    size = {c: sum(label[i] == c for i in joined) for c in range(3)}
-    classes = [c for c in range(3) if size[c]]
-    entropy = {c: -sum(logits[i].log_softmax(0)[c].item() for i in joined if label[i] == c) for c in classes}
-    expected = 0.7 * sum(entropy[c] / size[c] for c in classes) / len(classes)
-    z = [row / row.norm() for row in hidden]
-    means = [torch.stack([z[i] for i in [*split.train.tolist(), *joined] if label[i] == c]).mean(0) for c in range(3)]
-    pulls = []
-    for i in band:
-        near = torch.stack([-(z[i] - mean).square().sum() / 0.2 for mean in means])
-        pulls.append(-near.log_softmax(0)[label[i]].item())
-    expected += 0.3 * sum(pulls) / len(pulls)
-    assert found == pytest.approx(expected, rel=1e-4)
-    assert pull.rows[0]["by_class"] == [size[c] for c in range(3)]
-    assert sorted(pull.bands[0].tolist()) == sorted(band)
 
 
 def test_auto_takes_the_teacher_that_validation_likes(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
@@ -120,7 +90,7 @@ def test_without_both_weights_it_only_trains_on(graph: Graph, split: NodeSplit, 
     logits = network.eval()(graph)[0]
     plain = F.cross_entropy(logits[split.train], split.train_labels).item()
     assert 0 < shaper.history_[0]["loss"] < plain + 1.0
-    pull = encoder_shaper._Pull(shaper, network, graph, split)
+    pull = SoftPull(shaper, network, graph, split)
     assert pull(network(graph)).item() == 0.0
 
 

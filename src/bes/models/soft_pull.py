@@ -1,0 +1,130 @@
+"""What shaping adds to the loss of encoders: nodes without a label that join, and the pull of gravity on the band."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from bes.core import gravity, similarity, soft
+from bes.core.gaussians import ClassSums
+from bes.graph.graph import Graph
+from bes.graph.splits import NodeSplit
+from bes.models.convs import pick
+from bes.models.encoders import Encoder
+from bes.training import Score
+
+if TYPE_CHECKING:
+    from bes.models.encoder_shaper import EncoderShaper
+
+#: What makes labels of predictions; `auto` takes one of the others.
+Teacher = Literal["auto", "smooth", "beliefs", "own"]
+TEACHERS = get_args(Teacher)[1:]
+
+
+class Fused(nn.Module):
+    """Encoders side by side: the mean of their logits, and their hidden layers as one."""
+
+    def __init__(self, encoders: Sequence[Encoder]) -> None:
+        super().__init__()
+        self.encoders = nn.ModuleList(encoders)
+
+    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """Logits `[N, C]` and hidden layers `[N, D]`; `rng` is the stream of the dropout in training mode."""
+        ops, logits, hidden = graph.operators, [], []
+        for encoder in self.encoders:
+            assert isinstance(encoder, Encoder)
+            hidden.append(encoder.embed(graph.x, ops))
+            logits.append(encoder.read(hidden[-1], ops, rng))
+        return torch.stack(logits).mean(0), torch.cat(hidden, dim=1)
+
+
+class SoftPull:
+    """What is added to the loss; called once an epoch with the outputs in training mode.
+
+    Attributes:
+        rows: How many took part, a dict a choice.
+        bands: The nodes of the band, a tensor a choice.
+    """
+
+    def __init__(self, options: EncoderShaper, network: Fused, graph: Graph, split: NodeSplit) -> None:
+        self.options, self.network, self.graph = options, network, graph
+        self.known, self.labels, self.n_classes = split.train, split.train_labels, split.n_classes
+        free = torch.ones(graph.n_nodes, dtype=torch.bool, device=graph.device)
+        free[self.known] = False
+        self.free = free.nonzero().flatten()
+        self.truth = F.one_hot(self.labels, self.n_classes).float()
+        self.teacher = "smooth"
+        self.epoch = 0
+        self.rows: list[dict[str, Any]] = []
+        self.bands: list[Tensor] = []
+
+    def __call__(self, out: tuple[Tensor, Tensor]) -> Tensor:
+        options = self.options
+        if self.epoch % options.every == 0:
+            self._choose()
+        self.epoch += 1
+        logits, hidden = out
+        loss = logits.new_zeros(())
+        part = self.part
+        if options.weight and part.joined.numel():
+            joined = logits.index_select(0, part.joined)
+            loss = loss + options.weight * F.cross_entropy(joined, part.joined_labels, self.balance)
+        if options.gravity and part.band.numel():
+            z = F.normalize(hidden.index_select(0, part.band), dim=1)
+            loss = loss + options.gravity * self._gravity(z, part.band_labels)
+        return loss
+
+    def _gravity(self, z: Tensor, labels: Tensor) -> Tensor:
+        """Theorem 1's loss: no hinge, as nothing has to be left where it is."""
+        excluded = similarity.excluded(labels, self.present)
+        return gravity.center_loss(
+            z, labels, self.means, excluded, z.new_zeros(self.n_classes), self.options.temperature
+        )
+
+    @torch.no_grad()
+    def take_teacher(self, wanted: str, score: Callable[[Tensor], Score]) -> str:
+        """The teacher that is wanted, or the first of those whose labels `score` best."""
+        if wanted == "auto":
+            prob = self._outputs()[0].softmax(1)
+            wanted = max(TEACHERS, key=lambda name: score(self._taught(name, prob).clamp_min(1e-12).log())[0])
+        pick(dict.fromkeys(TEACHERS), wanted, "teacher")
+        self.teacher = wanted
+        return wanted
+
+    def _taught(self, teacher: str, prob: Tensor) -> Tensor:
+        """Labels of all nodes, as probabilities `[N, C]`, from predictions."""
+        ops, options = self.graph.operators, self.options
+        if teacher == "smooth":
+            return soft.smoothed(prob, ops.gcn, self.known, self.truth, options.steps, options.restart)
+        if teacher == "beliefs":
+            return soft.propagated(prob, ops.sum, ops.degree, self.known, self.truth)
+        return prob.index_copy(0, self.known, self.truth)
+
+    def _outputs(self) -> tuple[Tensor, Tensor]:
+        """Logits and hidden layers in evaluation mode, by the parameters of now."""
+        self.network.eval()
+        out: tuple[Tensor, Tensor] = self.network(self.graph)
+        self.network.train()
+        return out
+
+    @torch.no_grad()
+    def _choose(self) -> None:
+        """Who takes part, and the centres, by the parameters of now."""
+        options = self.options
+        grown = min(1.0, self.epoch / max(1, options.epochs))
+        share = options.first + (options.last - options.first) * grown
+        logits, hidden = self._outputs()
+        prob = self._taught(self.teacher, logits.softmax(1))
+        part = self.part = soft.take_part(prob, self.free, share, options.band)
+        self.balance = soft.balance(part.joined_labels, self.n_classes, options.balance)
+        nodes, labels = torch.cat([self.known, part.joined]), torch.cat([self.labels, part.joined_labels])
+        sums = ClassSums.of(F.normalize(hidden.index_select(0, nodes), dim=1), labels, self.n_classes)
+        self.means, self.present = sums.means.to(hidden), sums.present
+        self.bands.append(part.band)
+        by_class = torch.bincount(part.joined_labels, minlength=self.n_classes).tolist()
+        sizes = {"joined": part.joined.numel(), "band": part.band.numel()}
+        self.rows.append({"share": share, **sizes, "by_class": by_class})
