@@ -8,6 +8,7 @@ from torch import Tensor
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.splits import NodeSplit, split_nodes
+from bes.models.encoders import EncoderEnsemble
 from bes.seeding import generator
 
 
@@ -23,6 +24,13 @@ def block_graph(n: int = 120, n_classes: int = 3, *, sparse: bool = False, seed:
         row, col = x.nonzero().t()
         return Graph(Sparse.from_coo(row, col, torch.ones(row.numel()), (n, 12)), edges, y)
     return Graph(x, edges, y)
+
+
+def encoded_blocks() -> tuple[Graph, NodeSplit, EncoderEnsemble]:
+    """The graph with a tenth of its labels, and two encoders that were trained a little."""
+    graph = block_graph()
+    split = split_nodes(graph, 0.1, 0.4)
+    return graph, split, EncoderEnsemble(["gcn", "sage"], 8, epochs=15).fit(graph, split)
 
 
 def relabelled(graph: Graph, part: str) -> tuple[Graph, NodeSplit, NodeSplit]:

@@ -10,28 +10,21 @@ from bes import EncoderEnsemble, EncoderShaper
 from bes.core.soft import propagated, smoothed
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.splits import NodeSplit, make_split, split_nodes
+from bes.graph.splits import NodeSplit, make_split
 from bes.models.encoder_shaper import fused_proba
 from bes.models.soft_pull import Fused, SoftPull
-from models.blocks import block_graph
+from models.blocks import block_graph, encoded_blocks
+
+Case = tuple[Graph, NodeSplit, EncoderEnsemble]
 
 
 @pytest.fixture(scope="module")
-def graph() -> Graph:
-    return block_graph()
+def case() -> Case:
+    return encoded_blocks()
 
 
-@pytest.fixture(scope="module")
-def split(graph: Graph) -> NodeSplit:
-    return split_nodes(graph, 0.1, 0.4)
-
-
-@pytest.fixture(scope="module")
-def phi(graph: Graph, split: NodeSplit) -> EncoderEnsemble:
-    return EncoderEnsemble(["gcn", "sage"], 8, epochs=15).fit(graph, split)
-
-
-def test_auto_takes_the_teacher_that_validation_likes(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+def test_auto_takes_the_teacher_that_validation_likes(case: Case) -> None:
+    graph, split, phi = case
     prob, ops = fused_proba(phi, graph), graph.operators
     known, truth = split.train, F.one_hot(split.train_labels, 3).float()
     labels = {
@@ -49,7 +42,8 @@ def test_auto_takes_the_teacher_that_validation_likes(graph: Graph, split: NodeS
         EncoderShaper(1, teacher="smoth").fit(phi, graph, split)  # type: ignore[arg-type]
 
 
-def test_the_share_grows_from_first_to_last(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+def test_the_share_grows_from_first_to_last(case: Case) -> None:
+    graph, split, phi = case
     shaper = EncoderShaper(12, every=3, first=0.2, last=0.8).fit(phi, graph, split)
     shares = [row["share"] for row in shaper.history_]
     assert shares == pytest.approx([0.2] * 3 + [0.35] * 3 + [0.5] * 3 + [0.65] * 3)
@@ -60,9 +54,8 @@ def test_the_share_grows_from_first_to_last(graph: Graph, split: NodeSplit, phi:
     assert sum(shaper.history_[-1]["by_class"]) == shaper.history_[-1]["joined"]
 
 
-def test_what_was_given_stays_and_what_is_kept_is_the_best_epoch(
-    graph: Graph, split: NodeSplit, phi: EncoderEnsemble
-) -> None:
+def test_what_was_given_stays_and_what_is_kept_is_the_best_epoch(case: Case) -> None:
+    graph, split, phi = case
     before = phi.transform(graph)
     shaper = EncoderShaper(30).fit(phi, graph, split)
     assert torch.equal(phi.transform(graph), before)
@@ -77,14 +70,16 @@ def _scores(shaper: EncoderShaper) -> list[float]:
     return [row["score"] for row in shaper.history_]
 
 
-def test_where_no_epoch_is_better_the_encoders_stay(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+def test_where_no_epoch_is_better_the_encoders_stay(case: Case) -> None:
+    graph, split, phi = case
     shaper = EncoderShaper(5, lr=1e-12, weight_decay=0.0).fit(phi, graph, split)
     assert shaper.log_.best_epoch == -1
     torch.testing.assert_close(shaper.predict_proba(graph), fused_proba(phi, graph), rtol=0, atol=0)
     assert shaper.band_.size == shaper.history_[0]["band"]
 
 
-def test_without_both_weights_it_only_trains_on(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+def test_without_both_weights_it_only_trains_on(case: Case) -> None:
+    graph, split, phi = case
     shaper = EncoderShaper(4, weight=0.0, gravity=0.0).fit(phi, graph, split)
     network = Fused(phi.encoders_)
     logits = network.eval()(graph)[0]
@@ -94,8 +89,9 @@ def test_without_both_weights_it_only_trains_on(graph: Graph, split: NodeSplit, 
     assert pull(network(graph)).item() == 0.0
 
 
-def test_labels_outside_train_are_not_seen(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+def test_labels_outside_train_are_not_seen(case: Case) -> None:
     """Other classes outside train and validation: the same encoders to the last bit."""
+    graph, split, phi = case
     y = graph.y.clone()
     y[split.test] = (y[split.test] + 1) % 3
     other = Graph(graph.x, graph.edge_index, y, name=graph.name)

@@ -6,30 +6,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from bes import EncoderEnsemble, EncoderShaper
+from bes import EncoderShaper
 from bes.core.soft import smoothed
-from bes.graph.graph import Graph
-from bes.graph.splits import NodeSplit, split_nodes
 from bes.models.soft_pull import Fused, SoftPull
-from models.blocks import block_graph
+from models.blocks import encoded_blocks
 
 
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    return block_graph()
-
-
-@pytest.fixture(scope="module")
-def split(graph: Graph) -> NodeSplit:
-    return split_nodes(graph, 0.1, 0.4)
-
-
-@pytest.fixture(scope="module")
-def phi(graph: Graph, split: NodeSplit) -> EncoderEnsemble:
-    return EncoderEnsemble(["gcn", "sage"], 8, epochs=15).fit(graph, split)
-
-
-def test_the_loss_is_what_it_says(graph: Graph, split: NodeSplit, phi: EncoderEnsemble) -> None:
+def test_the_loss_is_what_it_says() -> None:
+    graph, split, phi = encoded_blocks()
     options = EncoderShaper(weight=0.7, gravity=0.3, temperature=0.2, first=0.4, band=0.3, balance=1.0)
     network = Fused(phi.encoders_).eval()
     logits, hidden = network(graph)
