@@ -82,6 +82,7 @@ class ShaperConfig(_Frozen):
     shrinkage: Literal["oas"] | float = "oas"
     neighborhood: options.Neighborhood = "embedding"
     shift_threshold: float = Field(0.5, ge=0, lt=1)
+    labels: options.Labels = "given"
     targets: options.Targets = "boundary"
     objective: options.Objective = "centers"
     hinge: similarity.Hinge = "region"

@@ -11,6 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from bes.core.algorithm import find_boundary, guess_labels
+from bes.core.inputs import both_directions
 from bes.core.objective import CenterObjective
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
@@ -169,6 +171,39 @@ def test_labels_as_tensors_strings_and_any_numbers_mean_the_same(blobs):
     by_name = shaper().fit(z[known], np.array(["a", "b", "c"])[y[known]])
     assert by_name.classes_.tolist() == ["a", "b", "c"]
     assert np.array_equal(by_name.transform(z[known]), shaper().fit_transform(z[known], y[known]))
+
+
+def test_soft_labels_let_clear_nodes_join_and_shape_the_next(blobs):
+    z, y, edges = blobs
+    codes = torch.from_numpy(y)
+    for given in (None, edges):
+        fitted = shaper(labels="soft", n_layers=1).fit(z, y, given)
+        around = None if given is None else both_directions(torch.from_numpy(given), len(z))
+        joined, told, band = guess_labels(torch.from_numpy(z), codes, around)
+        free = np.flatnonzero(y == -1)
+        assert ((joined >= 0).sum() - (codes >= 0).sum()).item() == len(free) // 2
+        assert set(band.tolist()) < set(free.tolist())
+        assert not (joined[band] >= 0).any()
+        assert (told[band] >= 0).all()
+        assert torch.equal(told[codes >= 0], codes[codes >= 0])
+        plain = find_boundary(fitted, torch.from_numpy(z), joined)
+        assert fitted.boundary_[0].tolist() == [*plain.nodes.tolist(), *band.tolist()]
+        assert fitted.history_[-1]["loss_after"] < fitted.history_[0]["loss"]
+
+
+def test_soft_labels_of_neighbours_count():
+    """A node between two classes takes the class of its neighbours."""
+    z = torch.cat([torch.randn(20, 2, generator=torch.Generator().manual_seed(0)) * 0.1 for _ in range(2)])
+    z[20:] += 4.0
+    z = torch.cat([z, torch.tensor([[2.0, 2.0], [2.0, 2.0]])])
+    y = torch.tensor([0] * 20 + [1] * 20 + [-1, -1])
+    to = torch.cat([torch.full((10,), 40), torch.full((10,), 41)])
+    edges = both_directions(torch.stack([torch.cat([torch.arange(10), torch.arange(20, 30)]), to]), 42)
+    joined, told, _ = guess_labels(z, y, edges)
+    found = torch.where(joined >= 0, joined, told)
+    taken = {node: int(found[node]) for node in (40, 41) if found[node] >= 0}
+    assert taken
+    assert taken.items() <= {40: 0, 41: 1}.items()
 
 
 def test_unlabelled_nodes_do_not_lend_their_labels(blobs):

@@ -10,9 +10,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.distributions import MultivariateNormal
 from torch.nn import functional as F
 
-from bes.core.soft import balance, propagated, smoothed, take_part
+from bes.core.gaussians import ClassSums
+from bes.core.soft import Smoothing, balance, posterior, propagated, smoothed, take_part
 from bes.seeding import generator
 
 N, C = 12, 3
@@ -146,3 +148,27 @@ def test_all_classes_count_alike_however_many_joined_them() -> None:
     assert balance(labels, C, 0.0).tolist() == [1.0, 1.0, 1.0]
     torch.testing.assert_close(balance(labels, C, 0.5), weight.sqrt())
     assert balance(labels[:0], C).isfinite().all()
+
+
+def test_the_posterior_is_bayes_rule_with_one_covariance() -> None:
+    rng = generator(3, "soft")
+    z, y = torch.randn(40, 4, generator=rng), torch.arange(40) % 2 * 2  # class 1 has no member
+    sums = ClassSums.of(z, y, C)
+    found = posterior(z[:5] + 0.3, sums)
+    sigma = sums.covariance("pooled")[0]
+    for i in range(5):
+        density = [
+            MultivariateNormal(sums.means[c], sigma).log_prob((z[i] + 0.3).double()).exp() if c != 1 else 0.0
+            for c in range(C)
+        ]
+        expected = torch.tensor([float(one) / float(sum(density)) for one in density])
+        torch.testing.assert_close(found[i], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_smoothing_of_edges_is_the_normalised_matrix_with_loops() -> None:
+    edges = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 3, 3]])  # the loop at 3 counts as its one loop
+    dense = torch.eye(4)
+    dense[edges[0, :4], edges[1, :4]] = 1.0
+    root = dense.sum(1).rsqrt()
+    given = prob()[:4]
+    torch.testing.assert_close(Smoothing(edges, 4) @ given, root[:, None] * dense * root @ given)

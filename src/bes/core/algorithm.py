@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bes import seeding
-from bes.core import attention, boundary, gaussians, similarity, update
+from bes.core import attention, boundary, gaussians, similarity, soft, update
 from bes.core.objective import CenterObjective, Objective, PairwiseObjective
 from bes.errors import InputError
 
@@ -58,6 +58,28 @@ def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Ten
         scores = boundary.shift_scores(inside, z[known], labels[known], options.n_neighbors)
     nodes = known if options.targets == "all" else scored[scores > options.shift_threshold]
     return Boundary(sums, region, scored, scores, nodes)
+
+
+#: With soft labels: the share of nodes without a label that joins, and the share after it that is shaped; and how their
+#: labels are smoothed over the graph.
+JOINED, BAND = 0.5, 0.25
+SMOOTHING: dict[str, Any] = {"steps": 10, "restart": 0.1}
+
+
+def guess_labels(z: Tensor, labels: Tensor, edges: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Soft labels for nodes without one, by class Gaussians and, where there are edges, their neighbours.
+
+    Returns:
+        Labels with those that joined, the same with those of the band too, `[N]` each, and the nodes of the band.
+    """
+    known, n_classes = (labels >= 0).nonzero().flatten(), int(labels.max()) + 1
+    prob = soft.posterior(z, gaussians.ClassSums.of(z[known], labels[known], n_classes))
+    truth = torch.nn.functional.one_hot(labels[known], n_classes).to(prob)
+    if edges is not None:
+        prob = soft.smoothed(prob, soft.Smoothing(edges, len(z)), known, truth, **SMOOTHING)
+    part = soft.take_part(prob, (labels < 0).nonzero().flatten(), JOINED, BAND)
+    joined = labels.index_copy(0, part.joined, part.joined_labels)
+    return joined, joined.index_copy(0, part.band, part.band_labels), part.band
 
 
 #: Below this many numbers in z, waking other threads costs more than they save.

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Neighborhood = Literal["embedding", "graph"]
 Objective = Literal["centers", "pairwise"]
 
+#: By whose labels nodes are shaped: the given ones, or also guesses for clear nodes without one.
+Labels = Literal["given", "soft"]
+
 #: What is shaped: the boundary nodes, or every labelled node, which is the ablation without boundary nodes.
 Targets = Literal["boundary", "all"]
 
@@ -28,6 +31,7 @@ _CHOICES: dict[str, Any] = {
     "origin": boundary.Origin,
     "covariance": gaussians.Covariance,
     "neighborhood": Neighborhood,
+    "labels": Labels,
     "targets": Targets,
     "objective": Objective,
     "hinge": similarity.Hinge,

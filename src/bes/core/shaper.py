@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from bes import seeding
 from bes.core import attention, boundary, gaussians, gravity, inputs, options, similarity, storage, update
-from bes.core.algorithm import Boundary, find_boundary, train_layer
+from bes.core.algorithm import Boundary, find_boundary, guess_labels, train_layer
 from bes.core.inputs import Array
 from bes.errors import InputError
 from bes.progress import Step, iterations
@@ -42,6 +43,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         shrinkage: Of the covariance, in [0, 1], or `oas`.
         neighborhood: Of the shift score: `embedding` or `graph` (then `fit` needs `edge_index`).
         shift_threshold: Region nodes with a larger shift score are boundary nodes.
+        labels: `given` alone; or `soft`: half of the nodes without a label join them, those whose class is clearest by
+            class Gaussians and, with `edge_index`, their neighbours, and the quarter after them is shaped too.
         targets: What is shaped: the `boundary` nodes, or `all` labelled nodes (the ablation without boundary nodes).
         objective: `centers` (Eq. 9 and 10) or `pairwise` (Eq. 6 and 7).
         hinge: Of Eq. 9: `region` or `rival`.
@@ -90,6 +93,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         shrinkage: float | Literal["oas"] = "oas",
         neighborhood: options.Neighborhood = "embedding",
         shift_threshold: float = 0.5,
+        labels: options.Labels = "given",
         targets: options.Targets = "boundary",
         objective: options.Objective = "centers",
         hinge: similarity.Hinge = "region",
@@ -120,6 +124,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         self.shrinkage = shrinkage
         self.neighborhood = neighborhood
         self.shift_threshold = shift_threshold
+        self.labels = labels
         self.targets = targets
         self.objective = objective
         self.hinge = hinge
@@ -140,7 +145,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         `Pipeline` that ends in one, give labelled rows alone, and classes of other names than -1.
 
         Args:
-            edge_index: Edges `[2, E]`, for `scope="neighbors"` and `neighborhood="graph"` only.
+            edge_index: Edges `[2, E]`, for `scope="neighbors"`, `neighborhood="graph"` and `labels="soft"` only.
             callbacks: Called after each iteration with its number over all layers, the shaper and the row of
                 `history_`; what one raises ends the fit.
         """
@@ -165,7 +170,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
                     callback(len(self.history_) - 1, self, row)
 
             for index in range(self.n_layers):
-                found = find_boundary(self, z, labels, edges)
+                found, told = self._look(z, labels, edges)
                 self._remember(found)
                 if found.nodes.numel() == 0:
                     warnings.warn(
@@ -174,7 +179,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
                         stacklevel=2,
                     )
                     break
-                layer, z = train_layer(self, index, z, labels, found, around, note)
+                layer, z = train_layer(self, index, z, told, found, around, note)
                 self.layers_.append(layer)
         return self
 
@@ -204,6 +209,14 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         """`fit`, then `transform` of the same embeddings."""
         return self.fit(X, y, edge_index, callbacks).transform(X, edge_index)
 
+    def _look(self, z: Tensor, labels: Tensor, edges: Tensor | None) -> tuple[Boundary, Tensor]:
+        """The boundary, and the labels that its nodes are shaped by."""
+        if self.labels == "given":
+            return find_boundary(self, z, labels, edges), labels
+        joined, told, band = guess_labels(z, labels, edges)
+        found = find_boundary(self, z, joined, edges)
+        return replace(found, nodes=torch.cat([found.nodes, band])), told
+
     def _remember(self, found: Boundary) -> None:
         scores = np.full(found.region.numel(), np.nan)
         scores[found.scored.cpu().numpy()] = found.scores.cpu().numpy()
@@ -230,7 +243,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         if edge_index is None:
             return z, None
         edges = inputs.as_edges(edge_index, z.shape[0], z.device)
-        used = self.scope == "neighbors" or self.neighborhood == "graph"
+        used = self.scope == "neighbors" or self.neighborhood == "graph" or self.labels == "soft"
         return z, inputs.both_directions(edges, z.shape[0]) if used else None
 
     def _around(self, edges: Tensor | None, n: int) -> attention.Neighborhoods | None:

@@ -12,11 +12,38 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from bes.core.gaussians import ClassSums
+
 
 class Operator(Protocol):
     """A propagation matrix `[N, N]`."""
 
     def __matmul__(self, dense: Tensor, /) -> Tensor: ...
+
+
+class Smoothing:
+    """(D + I)^-1/2 (A + I) (D + I)^-1/2 of edges `[2, E]` in both directions, as an operator that holds no matrix."""
+
+    def __init__(self, edges: Tensor, n: int) -> None:
+        loop = torch.arange(n, device=edges.device)
+        edges = edges[:, edges[0] != edges[1]]
+        self.row, self.col = torch.cat([edges, loop.expand(2, -1)], dim=1)
+        root = torch.bincount(self.row, minlength=n).rsqrt()
+        self.weight = (root[self.row] * root[self.col])[:, None]
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return torch.zeros_like(dense).index_add(0, self.row, self.weight.to(dense) * dense[self.col])
+
+
+def posterior(z: Tensor, sums: ClassSums) -> Tensor:
+    """P(class | z) `[N, C]` of Gaussians with one covariance and equal priors; 0 for a class without members."""
+    means, present = sums.means, sums.present
+    root = torch.linalg.cholesky(sums.covariance("pooled")[0])
+    centred = torch.linalg.solve_triangular(root, torch.cat([z.double(), means]).t(), upper=False).t()
+    white, centres = centred[: len(z)], centred[len(z) :]
+    logits = white @ centres.t() - centres.square().sum(1) / 2
+    prob: Tensor = logits.masked_fill(~present, -torch.inf).softmax(1).to(z)
+    return prob
 
 
 def smoothed(
