@@ -291,3 +291,9 @@ def test_what_is_given_is_not_changed() -> None:
     options = {"hidden": 8}
     RunConfig.build("mine", given={"methods": {"gcn": options}}, settings=["gcn.hidden=3"])
     assert options == {"hidden": 8}
+
+
+def test_a_variant_has_the_defaults_of_its_graph() -> None:
+    plan, plain = RunConfig.build("Cora#edges:1"), RunConfig.build("cora")
+    assert plan.dataset == "cora#edges:1"
+    assert plan.model_copy(update={"dataset": "cora"}) == plain

@@ -17,6 +17,7 @@ from bes.errors import InputError, did_you_mean
 from bes.graph.datasets import known
 from bes.graph.links import Message, Select
 from bes.graph.scaling import Scaling
+from bes.graph.variants import MARK
 from bes.presets import PRESETS, defaults
 from bes.settings import merge, parse_options, parse_settings, read_file, validate
 
@@ -229,13 +230,14 @@ class RunConfig(_Frozen):
         chosen = str(next((layer["preset"] for layer in reversed(over) if layer.get("preset")), "paper"))
         if chosen not in PRESETS:
             raise InputError(_unknown_preset(chosen))
-        info = known(dataset)
+        base, mark, variants = dataset.partition(MARK)
+        info = known(base)
         task = str(next((layer["task"] for layer in reversed(over) if layer.get("task")), "node"))
         merged: dict[str, Any] = {}
         usual = defaults(task, info.name if info else dataset, info.split if info else None)
         for layer in [usual, PRESETS[chosen], *over]:
             merge(merged, {**layer, "methods": _by_name(layer["methods"])} if layer.get("methods") else layer)
-        merged |= {"dataset": info.name if info else dataset, "preset": chosen}
+        merged |= {"dataset": f"{info.name}{mark}{variants}" if info else dataset, "preset": chosen}
         return validate(cls, merged)
 
     def canonical(self) -> str:

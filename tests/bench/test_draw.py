@@ -8,7 +8,6 @@ import pytest
 from oracles.crew import AtOnce
 
 from bes.bench.board import LiveBoard
-from bes.bench.data import BINARY
 from bes.bench.draw import FIGURES, draw
 from bes.bench.fill import FilledCell, FilledSheet
 from bes.bench.model import PAIRED, Cell, Picture, Sheet, Suite
@@ -57,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, quick: Callable[..., Any]) ->
         Picture("Small LP L1", config(shaper=one_layer, **links)),
         Picture("Small LP L1+2", config(**links)),
         Picture("Small GCN and GATv2", config(encoders={"names": ("gcn", "gatv2")})),
-        Picture("Small binary", config(f"{small}{BINARY}")),
+        Picture("Small binary", config(f"{small}#binary")),
     )
     store = Store(place / "out", library_version())
     runner = Runner([Suite("own", "Own", pictures=pictures)], store)

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bes.bench import on_ray
-from bes.bench.data import load_graph
 from bes.bench.model import ACCURACY, Ask, Cell, Picture, Protocol, Sheet, Suite
 from bes.bench.on_ray import RayCrew, ray_crew, share
 from bes.bench.processes import Crew, Processes
@@ -23,6 +22,7 @@ from bes.bench.store import Store
 from bes.bench.units import Outcome, Unit
 from bes.config import RunConfig
 from bes.errors import InputError
+from bes.graph.catalog import load
 from bes.records import data_hash, library_version
 
 ray = pytest.importorskip("ray")
@@ -174,7 +174,7 @@ def test_a_node_with_another_version_stops_the_suite(
 @pytest.mark.usefixtures("cluster")
 def test_a_worker_that_dies_before_its_unit_is_replaced(of_file: Build, graph_file: Path) -> None:
     crew, unit = RayCrew(1), Unit(of_file(), 0)
-    crew.start(0, unit, data_hash(load_graph(str(graph_file))))
+    crew.start(0, unit, data_hash(load(str(graph_file))))
     ray.kill(crew._members[0][0])
     ended: list[tuple[int, Outcome]] = []
     until(lambda: bool(ended.extend(crew.wait(0.25)) or ended))
@@ -237,7 +237,7 @@ def test_an_address_where_nobody_is_is_named(address: str, monkeypatch: pytest.M
 
 DRIVER = """
 import sys
-from bes.bench.data import load_graph
+from bes.graph.catalog import load
 from bes.bench.on_ray import ray_crew
 from bes.bench.units import Unit
 from bes.config import RunConfig
@@ -246,7 +246,7 @@ from bes.records import data_hash
 crew = ray_crew(3)  # also where there are fewer CPUs
 try:
     unit = Unit(RunConfig.build(sys.argv[1], given={"encoders": {"epochs": 10_000_000}}), 0)
-    crew.start(0, unit, data_hash(load_graph(sys.argv[1])))
+    crew.start(0, unit, data_hash(load(sys.argv[1])))
     print(crew.threads, crew.place(0)[1], flush=True)
     while True:
         crew.wait(0.25)

@@ -1,7 +1,7 @@
 """The simplest crew: a unit is run when it is started, in this process."""
 
-from bes.bench.data import load_graph
 from bes.bench.units import Outcome, Unit, Worker
+from bes.graph.catalog import load
 
 
 class AtOnce:
@@ -12,7 +12,7 @@ class AtOnce:
         self._worker, self._ended = Worker(), list[tuple[int, Outcome]]()
 
     def start(self, worker: int, unit: Unit, data_hash: str) -> None:
-        self._ended.append((worker, self._worker.run(unit, load_graph(unit.config.dataset), data_hash)))
+        self._ended.append((worker, self._worker.run(unit, load(unit.config.dataset), data_hash)))
 
     def wait(self, _: float) -> list[tuple[int, Outcome]]:
         ended, self._ended = self._ended, []

@@ -18,6 +18,7 @@ from bes.graph.download import download
 from bes.graph.graph import Graph
 from bes.graph.readers import read_geom_gcn, read_npz, read_ogb, read_planetoid, read_wikics, write_npz
 from bes.graph.synthetic import digits, sbm
+from bes.graph.variants import MARK, base_name, vary
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,14 @@ class Verified:
 
 
 def load(name_or_path: str | Path, *, seed: int = 0) -> Graph:
-    """The graph of a catalogued name, or of a path ending in `.npz`.
+    """The graph of a catalogued name, or of a path ending in `.npz`; either with variants (`cora#edges:1`).
 
     Args:
         seed: For the generated `sbm`; the others are what they are.
     """
+    name = str(name_or_path)
+    if MARK in name and not Path(name).exists():
+        return vary(load(base_name(name), seed=seed), name)
     if str(name_or_path).endswith(".npz"):
         return read_npz(Path(name_or_path).expanduser())
     info = lookup(str(name_or_path))

@@ -54,7 +54,7 @@ def uniform(count: int, n_nodes: int, taken: Tensor, rng: torch.Generator) -> Te
         shape = (2, missing + missing // 8 + 8)
         return torch.randint(n_nodes, shape, generator=rng, device=rng.device).to(taken.device)
 
-    return _collect(draw, count, n_nodes, taken, rounds=None)
+    return collect(draw, count, n_nodes, taken, rounds=None)
 
 
 def two_hop(count: int, edge_index: Tensor, n_nodes: int, taken: Tensor, rng: torch.Generator) -> Tensor:
@@ -76,7 +76,7 @@ def two_hop(count: int, edge_index: Tensor, n_nodes: int, taken: Tensor, rng: to
         step = torch.minimum((part * degree).long(), degree - 1)
         return torch.stack([start, edge_index[1, pointer[middle] + step]])
 
-    return _collect(draw, count, n_nodes, taken, rounds=ROUNDS)
+    return collect(draw, count, n_nodes, taken, rounds=ROUNDS)
 
 
 def degree_matched(pairs: Tensor, degree: Tensor, taken: Tensor, rng: torch.Generator) -> Tensor:
@@ -108,7 +108,7 @@ def degree_matched(pairs: Tensor, degree: Tensor, taken: Tensor, rng: torch.Gene
     return key_pairs(found, n_nodes)
 
 
-def _collect(draw: Callable[[int], Tensor], count: int, n_nodes: int, taken: Tensor, rounds: int | None) -> Tensor:
+def collect(draw: Callable[[int], Tensor], count: int, n_nodes: int, taken: Tensor, rounds: int | None) -> Tensor:
     """Different pairs from `draw` that are neither loops nor `taken`, until there are `count` or `rounds` are over."""
     found = torch.empty(0, dtype=torch.long, device=taken.device)
     while found.numel() < count and rounds != 0:

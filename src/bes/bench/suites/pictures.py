@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bes.bench.data import BINARY
 from bes.bench.model import Picture, Suite
 from bes.bench.suites.settings import DATASETS, link_config, node_config
 from bes.bench.suites.variants import ONE_LAYER
@@ -52,6 +51,6 @@ def binary_vs_multiclass() -> Suite:
     pictures = []
     for dataset in ("Cora", "CiteSeer"):
         many = node_config(DATASETS[dataset])
-        two = many.model_copy(update={"dataset": f"{many.dataset}{BINARY}"})
+        two = many.model_copy(update={"dataset": f"{many.dataset}#binary"})
         pictures += [Picture(f"{dataset} binary", RunConfig.model_validate(two.model_dump())), _nodes(dataset)]
     return Suite("binary-vs-multiclass", title, pictures=tuple(pictures), figure="binary-vs-multiclass")
