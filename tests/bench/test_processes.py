@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from bes.bench.data import load_graph
 from bes.bench.processes import Processes
 from bes.bench.units import Outcome, Unit, Worker
 from bes.config import RunConfig
+from bes.graph.catalog import load
 from bes.graph.graph import Graph
 from bes.records import data_hash
 
@@ -33,7 +33,7 @@ def here(quick: Quick, graph_file: Path) -> Quick:
 @pytest.fixture
 def known(graph_file: Path) -> str:
     """The hash of the data that a worker will read."""
-    return data_hash(load_graph(str(graph_file)))
+    return data_hash(load(str(graph_file)))
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_the_cores_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PARENT = """
 import sys
-from bes.bench.data import load_graph
+from bes.graph.catalog import load
 from bes.bench.processes import Processes
 from bes.bench.units import Unit
 from bes.config import RunConfig

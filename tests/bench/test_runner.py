@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from bes.bench import runner as module
-from bes.bench.data import load_graph
 from bes.bench.model import ACCURACY, Ask, Cell, Picture, Protocol, Sheet, Suite
 from bes.bench.runner import Runner, picture_folder
 from bes.bench.store import Store
 from bes.bench.units import Outcome, Unit, Worker, failed
 from bes.config import RunConfig
 from bes.errors import InputError
+from bes.graph.catalog import load
 from bes.records import data_hash, library_version
 from bes.stored import StoredRun
 
@@ -293,7 +293,7 @@ def test_a_second_runner_is_refused_meanwhile(grid: Grid, here: Make) -> None:
 
 
 def at_once(unit: Unit, data: str) -> Outcome:
-    graph = load_graph(unit.config.dataset)
+    graph = load(unit.config.dataset)
     assert data == data_hash(graph)
     return Worker().run(unit, graph, data)
 
@@ -305,7 +305,7 @@ def test_the_run_of_a_picture_is_kept_whole(grid: Grid, here: Make, task: str) -
     runner, _ = grid(drawn, work=at_once)
     (unit,) = runner.units
     place = runner.folder(unit)
-    assert place == picture_folder(runner.store, unit, data_hash(load_graph(config.dataset)))
+    assert place == picture_folder(runner.store, unit, data_hash(load(config.dataset)))
     assert place.parent == grid.path / "runs"
     assert place.name.startswith("Small-NC-L1-2-")
     run = StoredRun(place)
