@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from bes.core import attention, boundary, gaussians, gravity, options, similarity
+from bes.core import attention, boundary, gaussians, gravity, options, similarity, soft
 from bes.core.update import AlphaUnit, Update
 from bes.errors import InputError, did_you_mean
 from bes.graph.datasets import known
@@ -105,7 +105,7 @@ class EncoderShaperConfig(_Frozen):
     last: float = Field(0.9, ge=0, le=1, description="Share that has joined in the end.")
     band: float = Field(0.25, ge=0, le=1, description="Share after those that gravity acts on.")
     every: int = Field(10, ge=1, description="Epochs from one choice of who takes part to the next.")
-    teacher: Literal["auto", "smooth", "beliefs", "own"] = Field(
+    teacher: soft.Teacher = Field(
         "auto", description="What makes labels of predictions; auto takes what is best on validation at first."
     )
     steps: int = Field(10, ge=0, description="Steps by which predictions are smoothed over the graph.")

@@ -7,12 +7,15 @@ guesses: the clearest join the labelled nodes, the next clearest are the band at
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from bes.core.gaussians import ClassSums
+
+#: What makes labels of predictions: `smoothed`, `propagated` (beliefs), or they themselves; `auto` takes one of these.
+Teacher = Literal["auto", "smooth", "beliefs", "own"]
 
 
 class Operator(Protocol):

@@ -104,6 +104,13 @@ class NodeSplit:
         return _split(graph, parts[0], parts[1], parts[2], str(arrays.get("name", "saved")))
 
 
+def others(nodes: Tensor, n: int) -> Tensor:
+    """Every node of `n` but `nodes`, sorted."""
+    mask = torch.ones(n, dtype=torch.bool, device=nodes.device)
+    mask[nodes] = False
+    return mask.nonzero().flatten()
+
+
 def split_nodes(
     graph: Graph, train: float = 0.6, val: float = 0.2, seed: int = 0, *, stratify: bool = True
 ) -> NodeSplit:

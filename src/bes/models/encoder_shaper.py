@@ -24,11 +24,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from bes import seeding
+from bes.core import soft
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
-from bes.models.soft_pull import Fused, SoftPull, Teacher
+from bes.models.soft_pull import Fused, SoftPull
 from bes.training import SELECTED_ON, Callback, Selection, node_objective, train
 
 
@@ -69,7 +70,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         last: float = 0.9,
         band: float = 0.25,
         every: int = 10,
-        teacher: Teacher = "auto",
+        teacher: soft.Teacher = "auto",
         steps: int = 10,
         restart: float = 0.1,
         weight: float = 1.0,
@@ -124,8 +125,9 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         )
         network.requires_grad_(False).eval()
         self.history_ = [
-            {"layer": 1, "iteration": row.pop("epoch"), **row, "displacement": by, **pull.rows[epoch // self.every]}
-            for epoch, (row, by) in enumerate(zip(copy.deepcopy(self.log_.history), moved.by, strict=True))
+            {"layer": 1, "iteration": epoch, "loss": row["loss"], "score": row["score"], "displacement": by}
+            | pull.rows[epoch // self.every]
+            for epoch, (row, by) in enumerate(zip(self.log_.history, moved.by, strict=True))
         ]
         kept = pull.bands[max(0, self.log_.best_epoch) // self.every :][:1]
         self.band_ = torch.cat([pull.free[:0], *kept]).cpu().numpy()

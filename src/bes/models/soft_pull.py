@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from bes.core import gravity, similarity, soft
 from bes.core.gaussians import ClassSums
 from bes.graph.graph import Graph
-from bes.graph.splits import NodeSplit
+from bes.graph.splits import NodeSplit, others
 from bes.models.convs import pick
 from bes.models.encoders import Encoder
 from bes.training import Score
@@ -20,9 +20,8 @@ from bes.training import Score
 if TYPE_CHECKING:
     from bes.models.encoder_shaper import EncoderShaper
 
-#: What makes labels of predictions; `auto` takes one of the others.
-Teacher = Literal["auto", "smooth", "beliefs", "own"]
-TEACHERS = get_args(Teacher)[1:]
+#: Teachers that `auto` chooses among, the first of equals.
+TEACHERS = get_args(soft.Teacher)[1:]
 
 
 class Fused(nn.Module):
@@ -53,9 +52,7 @@ class SoftPull:
     def __init__(self, options: EncoderShaper, network: Fused, graph: Graph, split: NodeSplit) -> None:
         self.options, self.network, self.graph = options, network, graph
         self.known, self.labels, self.n_classes = split.train, split.train_labels, split.n_classes
-        free = torch.ones(graph.n_nodes, dtype=torch.bool, device=graph.device)
-        free[self.known] = False
-        self.free = free.nonzero().flatten()
+        self.free = others(self.known, graph.n_nodes)
         self.truth = F.one_hot(self.labels, self.n_classes).float()
         self.teacher = "smooth"
         self.epoch = 0

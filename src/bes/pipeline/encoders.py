@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from torch import Tensor
 
 from bes.checkpoint import NodeModel
 from bes.config import RunConfig
@@ -14,7 +13,7 @@ from bes.models.encoder_shaper import EncoderShaper, fused_proba
 from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import watching
 from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
-from bes.pipeline.results import ArmResult, SeedResult, clock, score_nodes
+from bes.pipeline.results import ArmResult, SeedResult, clock, kept_rows, score_nodes
 from bes.pipeline.start import Embedded, begin
 from bes.pipeline.trained import Trained
 from bes.progress import Watch
@@ -50,7 +49,9 @@ def run_encoders(
     describe(shaped, shaper)
     arms = [plain, shaped, *method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)]
     model = NodeModel(config, seed, start.encoders, shaped=shaper.encoders_).to("cpu")
-    return SeedResult(seed, start.split.arrays(), arms, kept_rows(shaper, start.z, blind), shaper.history_, model)
+    unscored = np.full(blind.n_nodes, np.nan)  # the band is found by margins, not by shift scores
+    rows = kept_rows([start.z, shaper.transform(blind)], [shaper.band_], [unscored])
+    return SeedResult(seed, start.split.arrays(), arms, rows, shaper.history_, model)
 
 
 def make_encoder_shaper(config: RunConfig, seed: int) -> EncoderShaper:
@@ -71,18 +72,3 @@ def describe(result: ArmResult, shaper: EncoderShaper) -> None:
         result.notes.append(
             "No epoch of shaping was better on validation than the encoders as they were: those are kept."
         )
-
-
-def kept_rows(shaper: EncoderShaper, z: Tensor, graph: Graph) -> dict[str, np.ndarray]:
-    """What a run keeps of the embeddings (see `SeedResult`): hidden layers before and after; no scores of shift."""
-    n = z.shape[0]
-    at = np.zeros((1, n), dtype=bool)
-    at[0, shaper.band_] = True
-    return {
-        "before": z.cpu().numpy(),
-        "after": shaper.transform(graph).cpu().numpy(),
-        "between": np.empty((0, *z.shape), dtype=np.float32),
-        "boundary": shaper.band_,
-        "boundaries": at,
-        "shift_scores": np.full((1, n), np.nan, dtype=np.float32),
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,20 +94,26 @@ def make_shaper(config: RunConfig, seed: int) -> BoundaryShaper:
 def shaped_rows(shaper: BoundaryShaper, z: Tensor, edge_index: Tensor | None) -> tuple[Tensor, dict[str, np.ndarray]]:
     """The shaped embeddings, and what a run keeps of them (see `SeedResult`)."""
     stages = shaper.stages(z, edge_index)
-    between = torch.stack(stages[1:-1]) if len(stages) > 2 else z.new_empty(0, *z.shape)
-    looked, n = len(shaper.boundary_), z.shape[0]
+    return stages[-1], kept_rows(stages, shaper.boundary_, shaper.shift_scores_)
+
+
+def kept_rows(
+    stages: Sequence[Tensor], boundaries: Sequence[np.ndarray], scores: Sequence[np.ndarray]
+) -> dict[str, np.ndarray]:
+    """What a run keeps of embeddings (see `SeedResult`): from the first to the last, with what each look found."""
+    z, looked, n = stages[0], len(boundaries), stages[0].shape[0]
+    between = torch.stack(list(stages[1:-1])) if len(stages) > 2 else z.new_empty(0, *z.shape)
     at = np.zeros((looked, n), dtype=bool)
-    for layer, nodes in enumerate(shaper.boundary_):
+    for layer, nodes in enumerate(boundaries):
         at[layer, nodes] = True
-    rows = {
+    return {
         "before": z.cpu().numpy(),
         "after": stages[-1].cpu().numpy(),
         "between": between.cpu().numpy(),
-        "boundary": shaper.boundary_[0] if looked else np.empty(0, dtype=np.int64),
+        "boundary": boundaries[0] if looked else np.empty(0, dtype=np.int64),
         "boundaries": at,
-        "shift_scores": np.array(shaper.shift_scores_, dtype=np.float32).reshape(looked, n),
+        "shift_scores": np.array(scores, dtype=np.float32).reshape(looked, n),
     }
-    return stages[-1], rows
 
 
 def score_nodes(arm: str, task: NodeTask, prob: Tensor, seconds: dict[str, float], what: str, lower: str) -> ArmResult:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
+from bes.graph.splits import others
 from bes.models.baselines.options import Count, Natural, NonNegative, Positive
 from bes.training import Callback, Score, TrainLog
 
@@ -115,9 +116,7 @@ class Problem(ABC):
     @property
     def unlabelled(self) -> Tensor:
         """Every node but the training nodes, sorted."""
-        mask = torch.ones(self.graph.n_nodes, dtype=torch.bool, device=self.device)
-        mask[self.train] = False
-        return mask.nonzero().flatten()
+        return others(self.train, self.graph.n_nodes)
 
     def generator(self, *names: str | int) -> torch.Generator:
         """A stream on the graph's device."""

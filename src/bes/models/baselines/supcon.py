@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from bes.graph.sparse import Features, Operators
+from bes.graph.splits import others
 from bes.models.base import glorot_linear
 from bes.models.baselines.blocks import row_logsumexp
 from bes.models.baselines.graphecl_losses import unit
@@ -136,9 +137,7 @@ def contrast(z: Tensor, labels: Tensor, tau: float, anchors: Tensor) -> Tensor:
     """
     if anchors.numel() == 0:
         return z.new_zeros(())
-    rest = torch.ones(len(z), dtype=torch.bool, device=z.device)
-    rest[anchors] = False
-    ordered = torch.cat([anchors, rest.nonzero().flatten()])
+    ordered = torch.cat([anchors, others(anchors, len(z))])
     z, labels, n = z.index_select(0, ordered), labels[ordered], anchors.numel()
     size = torch.bincount(labels)
     sums = z.new_zeros(len(size), z.shape[1]).index_add(0, labels, z)
