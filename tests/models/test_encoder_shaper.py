@@ -78,6 +78,29 @@ def test_where_no_epoch_is_better_the_encoders_stay(case: Case) -> None:
     assert shaper.band_.size == shaper.history_[0]["band"]
 
 
+def test_the_guard_keeps_what_gains_beyond_its_error(case: Case) -> None:
+    graph, split, _ = case
+    phi = EncoderEnsemble(["gcn"], 8, epochs=1).fit(graph, split)  # so little trained that more must gain
+    free = EncoderShaper(30, guard=None).fit(phi, graph, split)
+    assert free.epoch_ == free.log_.best_epoch >= 0
+    assert free.gain_ > 0 < free.gain_error_, "or this shows nothing"
+    ratio = free.gain_ / free.gain_error_
+    for guard, kept in ((0.0, True), (0.99 * ratio, True), (1.01 * ratio, False)):
+        shaper = EncoderShaper(30, guard=guard).fit(phi, graph, split)
+        assert (shaper.gain_, shaper.log_.best_epoch) == (free.gain_, free.epoch_)
+        expected = free.predict_proba(graph) if kept else fused_proba(phi, graph)
+        assert torch.equal(shaper.predict_proba(graph), expected)
+        assert shaper.epoch_ == (free.epoch_ if kept else -1)
+
+
+def test_without_validation_the_guard_has_nothing_to_say(case: Case) -> None:
+    graph, split, phi = case
+    nobody = NodeSplit(split.train, split.val[:0], split.test, split.name, split.n_classes, graph.y)
+    shaper = EncoderShaper(10).fit(phi, graph, nobody)
+    assert shaper.epoch_ == shaper.log_.best_epoch
+    assert (shaper.gain_, shaper.gain_error_) == (0.0, 0.0)
+
+
 def test_without_both_weights_it_only_trains_on(case: Case) -> None:
     graph, split, phi = case
     shaper = EncoderShaper(4, weight=0.0, gravity=0.0).fit(phi, graph, split)

@@ -7,14 +7,15 @@ import torch
 from torch.nn import functional as F
 
 from bes import EncoderShaper
-from bes.core.soft import smoothed
+from bes.core.soft import Pulled, smoothed
 from bes.models.soft_pull import Fused, SoftPull
 from models.blocks import encoded_blocks
 
 
-def test_the_loss_is_what_it_says() -> None:
+@pytest.mark.parametrize("pulled", ["band", "labelled"])
+def test_the_loss_is_what_it_says(pulled: Pulled) -> None:
     graph, split, phi = encoded_blocks()
-    options = EncoderShaper(weight=0.7, gravity=0.3, temperature=0.2, first=0.4, band=0.3, balance=1.0)
+    options = EncoderShaper(weight=0.7, gravity=0.3, pulled=pulled, temperature=0.2, first=0.4, band=0.3, balance=1.0)
     network = Fused(phi.encoders_).eval()
     logits, hidden = network(graph)
     pull = SoftPull(options, network, graph, split)
@@ -32,9 +33,11 @@ def test_the_loss_is_what_it_says() -> None:
     entropy = {c: -sum(logits[i].log_softmax(0)[c].item() for i in joined if label[i] == c) for c in classes}
     expected = 0.7 * sum(entropy[c] / size[c] for c in classes) / len(classes)
     z = [row / row.norm() for row in hidden]
-    means = [torch.stack([z[i] for i in [*split.train.tolist(), *joined] if label[i] == c]).mean(0) for c in range(3)]
+    known = split.train.tolist()
+    members = known if pulled == "labelled" else [*known, *joined]
+    means = [torch.stack([z[i] for i in members if label[i] == c]).mean(0) for c in range(3)]
     pulls = []
-    for i in band:
+    for i in known if pulled == "labelled" else band:
         near = torch.stack([-(z[i] - mean).square().sum() / 0.2 for mean in means])
         pulls.append(-near.log_softmax(0)[label[i]].item())
     expected += 0.3 * sum(pulls) / len(pulls)

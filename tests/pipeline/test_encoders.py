@@ -102,7 +102,7 @@ def test_it_says_where_shaping_was_not_kept(small_graph: Graph, quick: Quick) ->
     result = run_seed(quick(**FEW, encoder_shaper={"epochs": 3, "lr": 1e-12, "weight_decay": 0.0}), small_graph, 0)
     control, shaped = result.arms
     assert shaped.steps == {"tried": 3, "accepted": 0, "halvings": 0}
-    assert "those are kept" in shaped.notes[0]
+    assert "kept as they were" in shaped.notes[0]
     assert np.array_equal(control.predictions["prob"], shaped.predictions["prob"])
 
 

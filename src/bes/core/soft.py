@@ -17,6 +17,9 @@ from bes.core.gaussians import ClassSums
 #: What makes labels of predictions: `smoothed`, `propagated` (beliefs), or they themselves; `auto` takes one of these.
 Teacher = Literal["auto", "smooth", "beliefs", "own"]
 
+#: What gravity acts on: nodes near the boundary, or, as a control, all labelled nodes by centres of their own.
+Pulled = Literal["band", "labelled"]
+
 
 class Operator(Protocol):
     """A propagation matrix `[N, N]`."""

@@ -66,9 +66,13 @@ class NodeSplit:
         node = self.nodes(part)
         if node.numel() == 0:
             return 0.0, 0.0
-        truth, out = self._labels[node], logits[node]
-        accuracy = (out.argmax(1) == truth).float().mean()
-        return accuracy.item(), -F.cross_entropy(out, truth).item()
+        accuracy = self.hits(logits, part).float().mean()
+        return accuracy.item(), -F.cross_entropy(logits[node], self._labels[node]).item()
+
+    def hits(self, logits: Tensor, part: Part = "val") -> Tensor:
+        """Which nodes of `part` are right by `logits` `[N, C]`, bool `[n]`."""
+        node = self.nodes(part)
+        return logits[node].argmax(1) == self._labels[node]
 
     def missing_classes(self) -> list[int]:
         """Classes that some labelled node has and no training node has."""

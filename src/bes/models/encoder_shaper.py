@@ -26,9 +26,10 @@ from torch import Tensor
 from bes import seeding
 from bes.core import soft
 from bes.graph.graph import Graph
-from bes.graph.splits import NodeSplit
+from bes.graph.splits import NodeSplit, Part
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
+from bes.models.guard import honest_gain
 from bes.models.soft_pull import Fused, SoftPull
 from bes.training import SELECTED_ON, Callback, Selection, node_objective, train
 
@@ -45,8 +46,12 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         steps, restart: Of `smooth`, see `bes.core.soft.smoothed`.
         weight: Of the cross-entropy of joined nodes; with 0 none joins, and with `gravity=0` only epochs are added.
         balance: How joined nodes count: 0 all alike, 1 all classes alike, in between by a power of their class's size.
-        gravity: Weight of the gravity loss of the band.
+        gravity: Weight of the gravity loss.
+        pulled: What gravity acts on: the `band`, or all `labelled` nodes, with centres of these alone.
         temperature: Tau of that loss.
+        guard: Standard errors by which shaping must gain on validation for the shaped encoders to be kept, where the
+            gain is that of nodes without a part in the choice of the epoch (`bes.models.guard`); None always keeps
+            the best epoch.
         selection: What chooses the epoch, see `bes.Decoder`.
         random_state: Seed of the dropout.
         device: `"auto"` is the first GPU when there is one, else the CPU.
@@ -55,6 +60,9 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         encoders_: The shaped ensemble; the one that was given stays as it is.
         teacher_: The teacher that was taken.
         log_: A `bes.training.TrainLog`; its `best_epoch` is -1 where no epoch was better than the beginning.
+        gain_, gain_error_: The gain in accuracy on validation nodes that had no part in the choice of the epoch, and
+            its standard error.
+        epoch_: The epoch that is kept: the best one, or -1 where `encoders_` are as they came.
         history_: A dict an epoch: layer (1), iteration, loss, score, displacement (mean distance that nodes moved in
             it), share, joined and band (how many nodes), and by_class, how many of each class have joined.
         band_: Nodes of the band as it was at the epoch that is kept, the first one where none is.
@@ -76,7 +84,9 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         weight: float = 1.0,
         balance: float = 0.5,
         gravity: float = 0.1,
+        pulled: soft.Pulled = "band",
         temperature: float = 0.1,
+        guard: float | None = 0.0,
         selection: Selection = "validation",
         random_state: int = 0,
         device: str | torch.device = "auto",
@@ -94,7 +104,9 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.weight = weight
         self.balance = balance
         self.gravity = gravity
+        self.pulled = pulled
         self.temperature = temperature
+        self.guard = guard
         self.selection = selection
         self.random_state = random_state
         self.device = device
@@ -109,27 +121,36 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.encoders_ = copy.deepcopy(encoders)
         network = Fused(self.encoders_.encoders_).to(device).requires_grad_(True)
         rng = seeding.generator(self.random_state, "dropout", "shaping", device=device)
-        supervised, score = node_objective(split, pick(SELECTED_ON, self.selection, "selection"))
-        pull, moved = SoftPull(self, network, graph, split), _Moved()
+        part = pick(SELECTED_ON, self.selection, "selection")
+        supervised, score = node_objective(split, part)
+        pull, seen = SoftPull(self, network, graph, split), _Seen(split, part)
         self.teacher_ = pull.take_teacher(self.teacher, score)
+        before = copy.deepcopy(network.state_dict())
         self.log_ = train(
             network,
             lambda: network(graph, rng),
             lambda out: supervised(out[0]) + pull(out),
-            lambda out: score(moved(out)),
+            lambda out: score(seen(out)),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,
             begun=True,
             callbacks=callbacks,
         )
+        folds = seeding.generator(self.random_state, "guard", device=device)
+        self.gain_, self.gain_error_ = honest_gain(torch.stack(seen.hits), folds)
+        self.epoch_ = self.log_.best_epoch
+        judged = self.guard is not None and split.nodes(part).numel() > 0
+        if judged and self.gain_ <= (self.guard or 0.0) * self.gain_error_:
+            self.epoch_ = -1
+            network.load_state_dict(before)
         network.requires_grad_(False).eval()
         self.history_ = [
             {"layer": 1, "iteration": epoch, "loss": row["loss"], "score": row["score"], "displacement": by}
             | pull.rows[epoch // self.every]
-            for epoch, (row, by) in enumerate(zip(self.log_.history, moved.by, strict=True))
+            for epoch, (row, by) in enumerate(zip(self.log_.history, seen.moved, strict=True))
         ]
-        kept = pull.bands[max(0, self.log_.best_epoch) // self.every :][:1]
+        kept = pull.bands[max(0, self.epoch_) // self.every :][:1]
         self.band_ = torch.cat([pull.free[:0], *kept]).cpu().numpy()
         return self
 
@@ -152,17 +173,24 @@ def fused_proba(encoders: EncoderEnsemble, graph: Graph) -> Tensor:
     return logits.softmax(1)
 
 
-class _Moved:
-    """How far nodes move from one evaluation to the next, in the mean."""
+class _Seen:
+    """What evaluations show besides the score: how far nodes moved since the last, and who was right.
 
-    def __init__(self) -> None:
-        self.by: list[float] = []
-        self._last: Tensor | None = None
+    Attributes:
+        moved: The mean distance, from the second evaluation on.
+        hits: Bool, a row of the part's nodes an evaluation.
+    """
+
+    def __init__(self, split: NodeSplit, part: Part) -> None:
+        self.moved: list[float] = []
+        self.hits: list[Tensor] = []
+        self._split, self._part, self._last = split, part, torch.empty(0)
 
     def __call__(self, out: tuple[Tensor, Tensor]) -> Tensor:
-        """Look at the hidden layers, and pass the logits on."""
+        """Look at the outputs, and pass the logits on."""
         logits, hidden = out
-        if self._last is not None:
-            self.by.append((hidden - self._last).norm(dim=1).mean().item())
+        if self.hits:
+            self.moved.append((hidden - self._last).norm(dim=1).mean().item())
+        self.hits.append(self._split.hits(logits, self._part))
         self._last = hidden
         return logits

@@ -70,9 +70,10 @@ class SoftPull:
         if options.weight and part.joined.numel():
             joined = logits.index_select(0, part.joined)
             loss = loss + options.weight * F.cross_entropy(joined, part.joined_labels, self.balance)
-        if options.gravity and part.band.numel():
-            z = F.normalize(hidden.index_select(0, part.band), dim=1)
-            loss = loss + options.gravity * self._gravity(z, part.band_labels)
+        nodes, labels = (self.known, self.labels) if options.pulled == "labelled" else (part.band, part.band_labels)
+        if options.gravity and nodes.numel():
+            z = F.normalize(hidden.index_select(0, nodes), dim=1)
+            loss = loss + options.gravity * self._gravity(z, labels)
         return loss
 
     def _gravity(self, z: Tensor, labels: Tensor) -> Tensor:
@@ -118,7 +119,9 @@ class SoftPull:
         prob = self._taught(self.teacher, logits.softmax(1))
         part = self.part = soft.take_part(prob, self.free, share, options.band)
         self.balance = soft.balance(part.joined_labels, self.n_classes, options.balance)
-        nodes, labels = torch.cat([self.known, part.joined]), torch.cat([self.labels, part.joined_labels])
+        nodes, labels = self.known, self.labels
+        if options.pulled == "band":
+            nodes, labels = torch.cat([nodes, part.joined]), torch.cat([labels, part.joined_labels])
         sums = ClassSums.of(F.normalize(hidden.index_select(0, nodes), dim=1), labels, self.n_classes)
         self.means, self.present = sums.means.to(hidden), sums.present
         self.bands.append(part.band)

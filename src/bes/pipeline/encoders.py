@@ -62,13 +62,15 @@ def make_encoder_shaper(config: RunConfig, seed: int) -> EncoderShaper:
 
 def describe(result: ArmResult, shaper: EncoderShaper) -> None:
     """Add what the shaper saw and did."""
-    kept = shaper.log_.best_epoch
+    kept = shaper.epoch_
     row = shaper.history_[max(0, kept)]
     result.boundary = [{"layer": 1, "region": row["joined"] + row["band"], "set": row["band"]}]
     result.steps = {"tried": len(shaper.history_), "accepted": kept + 1, "halvings": 0}
     result.selected["shaping"] = kept
     result.more["teacher"] = shaper.teacher_
+    result.more["guard"] = {"gain": shaper.gain_, "error": shaper.gain_error_, "best_epoch": shaper.log_.best_epoch}
     if kept < 0:
         result.notes.append(
-            "No epoch of shaping was better on validation than the encoders as they were: those are kept."
+            "Shaping gained nothing on validation nodes without a part in the choice of its epoch: the encoders are "
+            "kept as they were."
         )
