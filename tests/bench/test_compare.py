@@ -98,7 +98,8 @@ def test_metrics_are_families_of_their_own() -> None:
         metrics={"a F1": F1, "a time": CONVERGENCE},
     )
     one = found(sheet)
-    assert len(one) == 4
+    assert len(one) == 5
+    assert ("GCN", "mean of all, accuracy") in one
     assert [one["GCN", column].p for column in columns] == [0.125, 0.125, 0.0625, 0.0625]
 
 
@@ -164,3 +165,14 @@ def test_without_the_reference_nothing_is_ranked() -> None:
     given["SGC", "a"], given["SGC", "b"] = ABOVE, ABOVE
     given["BES", "a"], given["BES", "b"] = spread(1), spread(1)
     assert ranked(filled(given), ACCURACY) is None
+
+
+def test_the_mean_of_all_is_by_split_over_data_sets() -> None:
+    """Split 1 is not on all data sets and does not count."""
+    bes = {("BES", "a"): {0: 70.0, 1: 10.0, 2: 72.0}, ("BES", "b"): {0: 50.0, 2: 51.0}}
+    gcn = {("GCN", "a"): {0: 71.0, 1: 90.0, 2: 75.0}, ("GCN", "b"): {0: 53.0, 2: 50.0}}
+    paired = found(filled(bes | gcn))["GCN", "mean of all, accuracy"].paired
+    assert (paired.n, paired.mean) == (2, 1.5)  # (1 + 3) / 2 and (3 - 1) / 2
+    assert paired.error == pytest.approx(0.5)
+    alone = filled({("BES", "a"): {0: 70.0, 2: 72.0}, ("GCN", "a"): {0: 71.0, 2: 75.0}})
+    assert list(found(alone)) == [("GCN", "a")]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from bes.bench import stats
 from bes.bench.fill import FilledSheet, shared_means
 from bes.bench.model import Metric
 from bes.bench.ranks import Ranks, rank
 
+#: What begins the name of a column that is the mean of all that row and reference have, on the splits all of them have.
+EVERY = "mean of all, "
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row minus the sheet's reference in one column, paired by split.
+    """A row minus the sheet's reference in one column, or in the mean of all columns, paired by split.
 
     Attributes:
         p: Of the Wilcoxon signed-rank test, corrected by Holm over the data sets; None where there is none.
@@ -48,7 +52,13 @@ def _family(filled: FilledSheet, row: str, metric: Metric) -> list[Comparison]:
     reference, others = _values(filled, filled.sheet.reference, metric), _values(filled, row, metric)
     both = [column for column in others if reference.get(column) and others[column]]
     results = stats.by_dataset({c: reference[c] for c in both}, {c: others[c] for c in both})
-    return [Comparison(row, column, paired, p) for column, (paired, p) in results.items() if paired.n]
+    found = [Comparison(row, column, paired, p) for column, (paired, p) in results.items() if paired.n]
+    if len(found) > 1:
+        columns = [one.column for one in found]
+        seeds = set.intersection(*(reference[c].keys() & others[c].keys() for c in columns))
+        means = [fmean(others[c][seed] - reference[c][seed] for c in columns) for seed in sorted(seeds)]
+        found += [Comparison(row, f"{EVERY}{metric.name}", stats.Paired.of(means), None)] if means else []
+    return found
 
 
 def metrics_of(filled: FilledSheet) -> list[Metric]:

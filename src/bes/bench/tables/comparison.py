@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bes.bench.compare import Comparison
+from bes.bench.compare import EVERY, Comparison
 from bes.bench.fill import FilledSheet
 from bes.bench.stats import Interval, smallest_p
 from bes.bench.tables.grid import NONE, Grid, Group, Line, Text
@@ -17,12 +17,14 @@ def comparison_grid(filled: FilledSheet, found: Sequence[Comparison]) -> Grid:
     """Every row of the sheet minus its reference, paired by split."""
     sheet = filled.sheet
     splits = sorted({one.paired.n for one in found})
+    every = any(one.column.startswith(EVERY) for one in found)
     least = ", ".join(f"{smallest_p(n):.3f} over {n}" for n in splits)
     about = (
         f"Each row minus {sheet.reference}, paired by split, mean ± standard error.",
         "p is of the Wilcoxon signed-rank test, then corrected by Holm over the data sets of a row.",
         f"The smallest p that so many splits can give: {least}." if splits else "",
         "Beyond zero: the t interval leaves zero out.",
+        "Mean of all: of the data sets' differences, on the splits that all of them have." if every else "",
     )
     return Grid(
         name=f"{sheet.name}-comparisons",
