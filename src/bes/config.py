@@ -18,7 +18,7 @@ from bes.graph.datasets import known
 from bes.graph.links import Message, Select
 from bes.graph.scaling import Scaling
 from bes.graph.variants import MARK
-from bes.presets import PRESETS, defaults
+from bes.presets import PRESETS, defaults, preset_options
 from bes.settings import merge, parse_options, parse_settings, read_file, validate
 
 #: What is predicted: the class of nodes, links, or the class of edges.
@@ -106,7 +106,7 @@ class EncoderShaperConfig(_Frozen):
     band: float = Field(0.25, ge=0, le=1, description="Share after those that gravity acts on.")
     every: int = Field(10, ge=1, description="Epochs from one choice of who takes part to the next.")
     teacher: soft.Teacher = Field(
-        "auto", description="What makes labels of predictions; auto takes what is best on validation at first."
+        "auto", description="What makes labels of predictions; auto takes what validation does not find worse at first."
     )
     steps: int = Field(10, ge=0, description="Steps by which predictions are smoothed over the graph.")
     restart: float = Field(0.1, ge=0, lt=1, description="How far each step goes back to the predictions.")
@@ -239,7 +239,7 @@ class RunConfig(_Frozen):
         task = str(next((layer["task"] for layer in reversed(over) if layer.get("task")), "node"))
         merged: dict[str, Any] = {}
         usual = defaults(task, info.name if info else dataset, info.split if info else None)
-        for layer in [usual, PRESETS[chosen], *over]:
+        for layer in [usual, preset_options(chosen, task), *over]:
             merge(merged, {**layer, "methods": _by_name(layer["methods"])} if layer.get("methods") else layer)
         merged |= {"dataset": f"{info.name}{mark}{variants}" if info else dataset, "preset": chosen}
         return validate(cls, merged)

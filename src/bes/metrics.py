@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import adjusted_rand_score, f1_score, normalized_mutual_info_score, roc_auc_score
 from torch import Tensor
 
 Array = np.ndarray
@@ -32,6 +32,12 @@ def classification(truth: Array, prob: Array) -> Metrics:
         "f1": float(f1_score(truth, guess, average="macro")),
         "auroc": float(np.mean(scores)) if scores else None,
     }
+
+
+def clustering(truth: Array, cluster: Array) -> dict[str, float]:
+    """How well clusters `[n]` find classes `[n]`: `nmi` (arithmetic mean) and `ari`."""
+    nmi, ari = normalized_mutual_info_score(truth, cluster), adjusted_rand_score(truth, cluster)
+    return {"nmi": float(nmi), "ari": float(ari)}
 
 
 def auc(positive: Tensor, negative: Tensor) -> float:

@@ -22,7 +22,8 @@ PAPER_ENCODERS: dict[str, tuple[str, ...]] = {
 PAPER_DECODER: dict[str, str] = {"chameleon": "sage", "chameleon_filtered": "sage", "*": "cheb"}
 
 #: `paper`: the equations, unclear points settled as in the README's table. `official`: as far as the
-#: authors' code differs from the paper. `strong`: wider encoders, what we recommend.
+#: authors' code differs from the paper. `strong`: what we recommend for nodes, the same for every graph; for pairs it
+#: is what `paper` is.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "official": {
@@ -38,8 +39,21 @@ PRESETS: dict[str, dict[str, Any]] = {
         },
         "decoder": {"norm": "batch"},
     },
-    "strong": {"encoders": {"channels": 64}},
+    "strong": {
+        "features": "unit",
+        "shaping": "encoders",
+        "encoders": {
+            "names": ("gcn", "sage", "cheb", "mlp"),
+            "keep": 2,
+            "channels": 64,
+            "epochs": 400,
+            "patience": 100,
+        },
+    },
 }
+
+#: Presets that only nodes have.
+FOR_NODES = frozenset({"strong"})
 
 #: What a link or edge run is unless told otherwise, chosen on validation (docs/research-log.md).
 PAIRS: dict[str, Any] = {
@@ -51,6 +65,11 @@ PAIRS: dict[str, Any] = {
 
 #: Arms that cost little and say much beside a link run.
 LINK_RIVALS = ("cn", "aa", "ra", "pa", "cosine", "mlp")
+
+
+def preset_options(name: str, task: str) -> dict[str, Any]:
+    """What a preset sets."""
+    return {} if task != "node" and name in FOR_NODES else PRESETS[name]
 
 
 def defaults(task: str, dataset: str, split: str | None) -> dict[str, Any]:

@@ -5,11 +5,11 @@ From trained encoders with their own heads, for some epochs:
     loss = CE(labelled) + weight * CE(joined) + gravity * (Theorem 1's loss of the band)
 
 Every few epochs a teacher makes of the predictions, labelled rows at the truth, a label and a margin for each other
-node: it smooths them over the graph, or propagates beliefs, or takes them as they are (`bes.core.soft`), whichever
-validation liked best when shaping began. The clearest join, small classes with more weight a node; the next clearest
-are the band, which is drawn to the class centres of labelled and joined nodes, in the hidden layer with rows of length
-one. The share that joins grows from epoch to epoch, from the clear nodes to the boundary, and validation says how far
-was well: its best epoch is kept, the beginning among them.
+node: it smooths them over the graph, or propagates beliefs, or takes them as they are (`bes.core.soft`), the first of
+these that validation did not find worse than another when shaping began. The clearest join, small classes with more
+weight a node; the next clearest are the band, which is drawn to the class centres of labelled and joined nodes, in the
+hidden layer with rows of length one. The share that joins grows from epoch to epoch, from the clear nodes to the
+boundary, and validation says how far was well: its best epoch is kept, the beginning among them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         first, last: The share of nodes without a label that has joined in the first epoch, and in the last.
         band: The share after those that gravity acts on.
         every: Epochs from one choice of who takes part to the next.
-        teacher: `smooth`, `beliefs` or `own`; `auto` takes the one whose labels for validation nodes are best at first.
+        teacher: `smooth`, `beliefs` or `own`; `auto` takes the first of them whose labels for validation nodes are,
+            before the first epoch, within a standard error of the best.
         steps, restart: Of `smooth`, see `bes.core.soft.smoothed`.
         weight: Of the cross-entropy of joined nodes; with 0 none joins, and with `gravity=0` only epochs are added.
         balance: How joined nodes count: 0 all alike, 1 all classes alike, in between by a power of their class's size.
@@ -124,7 +125,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         part = pick(SELECTED_ON, self.selection, "selection")
         supervised, score = node_objective(split, part)
         pull, seen = SoftPull(self, network, graph, split), _Seen(split, part)
-        self.teacher_ = pull.take_teacher(self.teacher, score)
+        self.teacher_ = pull.take_teacher(self.teacher, score, split.nodes(part).numel())
         before = copy.deepcopy(network.state_dict())
         self.log_ = train(
             network,

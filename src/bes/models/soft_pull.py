@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,7 +21,7 @@ from bes.training import Score
 if TYPE_CHECKING:
     from bes.models.encoder_shaper import EncoderShaper
 
-#: Teachers that `auto` chooses among, the first of equals.
+#: Teachers that `auto` chooses among, in this order.
 TEACHERS = get_args(soft.Teacher)[1:]
 
 
@@ -84,11 +85,21 @@ class SoftPull:
         )
 
     @torch.no_grad()
-    def take_teacher(self, wanted: str, score: Callable[[Tensor], Score]) -> str:
-        """The teacher that is wanted, or the first of those whose labels `score` best."""
+    def take_teacher(self, wanted: str, score: Callable[[Tensor], Score], n: int) -> str:
+        """The teacher that is wanted; of `auto` the first that is best but for a standard error.
+
+        The predictions themselves, which come last, were chosen on the same nodes and look better than they are.
+
+        Args:
+            score: Of labels on the nodes that select.
+            n: How many those are.
+        """
         if wanted == "auto":
             prob = self._outputs()[0].softmax(1)
-            wanted = max(TEACHERS, key=lambda name: score(self._taught(name, prob).clamp_min(1e-12).log())[0])
+            found = {name: score(self._taught(name, prob).clamp_min(1e-12).log())[0] for name in TEACHERS}
+            best = max(found.values())
+            error = math.sqrt(best * (1 - best) / max(1, n))
+            wanted = next(name for name in TEACHERS if found[name] >= best - error)
         pick(dict.fromkeys(TEACHERS), wanted, "teacher")
         self.teacher = wanted
         return wanted

@@ -6,7 +6,10 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
+
+from torch import Tensor
 
 from bes import seeding
 from bes.config import RunConfig
@@ -14,6 +17,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.scaling import densely
 from bes.graph.splits import NodeSplit, make_split
+from bes.metrics import clustering
 from bes.models.baselines import METHODS, make_method
 from bes.models.baselines.method import Method
 from bes.models.baselines.node_problem import NodeProblem
@@ -22,6 +26,7 @@ from bes.models.baselines.problem import Answer, Problem
 from bes.models.baselines.settings import settings_of, sources_of
 from bes.models.convs import CONVS, pick
 from bes.models.heuristics import HEURISTICS
+from bes.models.kmeans import kmeans
 from bes.pipeline import watching
 from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, score_arm
 from bes.pipeline.results import ArmResult, SeedResult, prepare, score_nodes
@@ -33,6 +38,9 @@ from bes.training import SELECTED_ON, Callback
 
 #: The split on whose validation part settings are tuned.
 TUNED_ON = 0
+
+#: Starts of k-means, whose mean is recorded: one alone is mostly luck.
+STARTS = 5
 
 #: What scores the arms of a run.
 Task = NodeTask | PairTask
@@ -190,8 +198,19 @@ def method_arm(
     result.selected = {"encoders": [answer.log.best_epoch] if answer.log.best_epoch >= 0 else []}
     result.notes += answer.notes
     about: dict[str, Any] = {"options": options, "settings": config.settings or sources_of(name)[0]}
+    if answer.embedding is not None:
+        result.more["clusters"] = clusters_of(answer.embedding, graph, seed)
     result.more["method"] = about | ({} if study is None else {"tuned": study.as_dict(TUNED_ON)})
     return result
+
+
+def clusters_of(z: Tensor, graph: Graph, seed: int) -> dict[str, float]:
+    """How well k-means on embeddings `z` finds the classes: the mean of some starts, over all labelled nodes."""
+    y = graph.y.cpu()
+    known, k = y >= 0, min(graph.n_classes, graph.n_nodes)
+    starts = [kmeans(z, k, seed=STARTS * seed + i).cpu() for i in range(STARTS)]
+    found = [clustering(y[known].numpy(), cluster[known].numpy()) for cluster in starts]
+    return {key: fmean(one[key] for one in found) for key in ("nmi", "ari")}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bes.bench.model import Suite
-from bes.bench.suites import arena, comparisons, pictures, variants
+from bes.bench.suites import arena, comparisons, pictures, shaping, variants
 from bes.bench.suites.own import read_suite
 from bes.errors import InputError, did_you_mean
 
@@ -25,6 +25,10 @@ SUITES: dict[str, Callable[[], Suite]] = {
     "sensitivity": variants.sensitivity,
     "arena-nodes": arena.arena_nodes,
     "arena-links": arena.arena_links,
+    "few-labels": shaping.few_labels,
+    "noisy-graphs": shaping.noisy_graphs,
+    "full-labels": shaping.full_labels,
+    "no-labels": shaping.no_labels,
     "shaping-process": pictures.shaping_process,
     "encoders": pictures.encoders,
     "final-embeddings": pictures.final_embeddings,

@@ -25,6 +25,7 @@ DATASETS = {
     "Wisconsin": "wisconsin",
     "Actor": "actor",
     "Amazon Photo": "amazon_photo",
+    "Coauthor CS": "coauthor_cs",
     "ogbn-arxiv": "ogbn-arxiv",
     "ogbl-collab": "ogbl-collab",
 }

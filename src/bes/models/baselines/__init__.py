@@ -24,6 +24,7 @@ from bes.models.baselines.mpnn import MPNN
 from bes.models.baselines.nodeimport import NodeImport
 from bes.models.baselines.prototypes import Prototypes
 from bes.models.baselines.pseudo_label import PseudoLabel
+from bes.models.baselines.self_shaped import SelfShaped
 from bes.models.baselines.sgnn import SGNN
 from bes.models.baselines.shaped import Shaped
 from bes.models.baselines.supcon import SupCon
@@ -95,6 +96,7 @@ METHODS: dict[str, Entry] = {
     "sgc1l": Entry("SGC as its authors have it: one linear map after K hops", SGC),
     "ssgc1l": Entry("SSGC as its authors have it: one linear map after K mixed hops", SSGC),
     "igcl-released": Entry("IGCL as its code was released", IGCL, {"released": True}),
+    "igcl-shaped": Entry("IGCL, shaped by the clusters of its embeddings", SelfShaped, {"released": False}),
     "mlp": Entry("Two linear layers, without the graph", TwoLayer, {"conv": "mlp"}),
     "label-propagation": Entry("Labels spread over the edges, without features", LabelPropagation),
     "correct-and-smooth": Entry("Correct and Smooth on an MLP or a GCN", CorrectAndSmooth),

@@ -84,7 +84,9 @@ class NodeProblem(Problem):
     def probe(self, embed: Embed, training: Training) -> Answer:
         z = embed(self.graph).detach()
         streams = self.streams("probe")
-        return self.fit(Probe(z, self.n_classes, streams.init), training, streams)
+        answer = self.fit(Probe(z, self.n_classes, streams.init), training, streams)
+        answer.embedding = z
+        return answer
 
 
 class Probe(Network):

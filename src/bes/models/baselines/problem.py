@@ -61,6 +61,7 @@ class Answer:
         score: On validation: what selects among epochs, and among settings.
         log: The training that was selected on validation; its `best_epoch` is -1 where there was none.
         notes: What a reader of the figures should know.
+        embedding: What was read, where it was learned without labels; else None.
     """
 
     score: Score
@@ -68,6 +69,7 @@ class Answer:
     pairs: Callable[[str], Tensor] | None = None
     log: TrainLog = field(default_factory=TrainLog)
     notes: list[str] = field(default_factory=list)
+    embedding: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bes.core import options as core
-from bes.core.shaper import BoundaryShaper
 from bes.graph.graph import Graph
 from bes.models.baselines.method import Method
 from bes.models.baselines.node_problem import NodeProblem
-from bes.models.baselines.options import Count, Dropped, Natural, NonNegative, Positive
+from bes.models.baselines.options import Count, Dropped
 from bes.models.baselines.pair_problem import PairProblem
 from bes.models.baselines.problem import Answer, Embed, Problem
+from bes.models.baselines.shaping_options import ShapingOptions
 from bes.models.decoders import Decoder
 from bes.models.encoders import EncoderEnsemble
 from bes.models.pair_encoders import PairEncoders
@@ -34,7 +33,7 @@ from bes.models.shaping import fit_quietly
 
 
 @dataclass(frozen=True)
-class Shaped(Method):
+class Shaped(Method, ShapingOptions):
     """Frozen encoders, boundary shaping and a decoder: BES, tuned like its rivals.
 
     Args:
@@ -44,7 +43,6 @@ class Shaped(Method):
         dropout: Of encoders and decoder.
         decoder: `cheb`, `sage` or `mlp`, for nodes.
         hidden: Width of that decoder's hidden layer.
-        n_layers, n_iter, delta, tau, alpha, batch_size, unit: Of `bes.BoundaryShaper`.
     """
 
     shape: bool = True
@@ -53,13 +51,6 @@ class Shaped(Method):
     dropout: Dropped = 0.5
     decoder: str = "cheb"
     hidden: Count = 64
-    n_layers: Natural = 2
-    n_iter: Natural = 200
-    delta: NonNegative = 5.0
-    tau: Positive = 1.0
-    alpha: Positive = 0.005
-    batch_size: Count = 256
-    unit: core.Unit = "absolute"
 
     @property
     def learns_classes(self) -> bool:
@@ -114,18 +105,7 @@ class Shaped(Method):
         problem.need_labels("shaped")
         labels = torch.full((problem.graph.n_nodes,), -1, device=z.device)
         labels[problem.train] = problem.labels
-        shaper = BoundaryShaper(
-            n_layers=self.n_layers,
-            n_iter=self.n_iter,
-            delta=self.delta,
-            tau=self.tau,
-            alpha=self.alpha,
-            batch_size=self.batch_size,
-            unit=self.unit,
-            n_views=len(self.encoders),
-            random_state=problem.seed,
-            device=str(problem.device),
-        )
+        shaper = self.shaper(problem, len(self.encoders))
         notes = fit_quietly(shaper, z, labels, problem.graph.edge_index)
 
         def shaped(graph: Graph) -> Tensor:

@@ -1,0 +1,74 @@
+"""The suites that hold preset `strong` against its controls: fresh splits, and nothing differs but what a row names."""
+
+from __future__ import annotations
+
+import pytest
+
+from bes.bench.model import Ask, Suite
+from bes.bench.suites import SUITES, shaping
+from bes.config import RunConfig
+
+FOUR = ("few-labels", "noisy-graphs", "full-labels", "no-labels")
+
+
+def asks(suite: Suite) -> dict[tuple[str, str, str], Ask]:
+    return {(sheet.name, cell.row, cell.column): cell.ask for sheet in suite.sheets for cell in sheet.cells if cell.ask}
+
+
+@pytest.mark.parametrize("name", FOUR)
+def test_splits_are_fresh_and_enough(name: str) -> None:
+    suite = SUITES[name]()
+    assert suite.name == name
+    for (sheet, _, _), ask in asks(suite).items():
+        assert min(ask.seeds) == 100, "earlier splits were looked at while choosing"
+        large = ask.config.dataset in ("pubmed", "coauthor_cs")
+        by_amount = sheet in ("noise-by-amount", "features-left-out") or name == "no-labels"
+        assert len(ask.seeds) == (10 if large or by_amount else 20)
+        assert ask.config.selection == "validation"
+
+
+def test_few_labels_has_both_counts_on_five_graphs() -> None:
+    for sheet, split in zip(shaping.few_labels().sheets, ("low:20", "low:5"), strict=True):
+        assert {cell.ask.config.split for cell in sheet.cells if cell.ask} == {split}
+        assert len(sheet.columns) == 5
+        assert sheet.reference == "BES"
+
+
+def test_rows_differ_from_bes_in_what_they_name_alone() -> None:
+    found = asks(shaping.few_labels())
+    bes = found["few-labels-20", "BES", "Cora"].config
+    assert bes == RunConfig.build("cora", preset="strong", given={"split": "low:20"})
+    assert found["few-labels-20", "BES without shaping", "Cora"].config == bes, "paired: one run"
+    for row, parts in shaping.PARTS.items():
+        config = found["few-labels-20", row, "Cora"].config
+        changed = config.encoder_shaper.model_dump()
+        assert {key: changed[key] for key in parts} == dict(parts)
+        same = {"encoder_shaper": bes.encoder_shaper}
+        assert config.model_copy(update=same) == bes
+        assert config.encoder_shaper.epochs == bes.encoder_shaper.epochs
+    for row, method in shaping.ALONE.items():
+        ask = found["few-labels-20", row, "Cora"]
+        assert ask.arm == method
+        options = ask.config.methods[method]
+        assert (options["features"], options["hidden"]) == (bes.features, bes.encoders.channels)
+
+
+def test_noise_is_in_the_name_of_the_graph() -> None:
+    found = asks(shaping.noisy_graphs())
+    assert found["noisy-edges", "BES", "Amazon Photo"].config.dataset == "amazon_photo#edges:1"
+    assert found["noise-by-amount", "BES", "Cora +25%"].config.dataset == "cora#edges:0.25"
+    assert found["features-left-out", "GCN", "CiteSeer -90%"].config.dataset == "citeseer#features:0.9"
+
+
+def test_full_labels_is_on_the_graphs_of_the_arena() -> None:
+    sheet = shaping.full_labels().sheets[0]
+    assert sheet.columns == SUITES["arena-nodes"]().sheets[0].columns
+    assert {cell.ask.config.preset for cell in sheet.cells if cell.ask} == {"strong"}
+
+
+def test_without_labels_igcl_is_held_against_itself() -> None:
+    found = asks(shaping.no_labels())
+    for metric in ("accuracy", "nmi", "ari"):
+        shaped, plain = (found[f"no-labels-{metric}", row, "Cora"].config.methods for row in ("IGCL, shaped", "IGCL"))
+        options = shaped["igcl-shaped"]
+        assert {key: options[key] for key in plain["igcl"]} == plain["igcl"]
