@@ -28,11 +28,11 @@ def main(seeds: int, out: Path) -> None:
         run(config, graph, list(range(seeds)), out / preset)
         done = StoredRun(out / preset)
         by_preset[preset] = values(done.records, "control", "acc", "val")
-        print(f"{preset} ({config.encoders.channels} channels): {verdict(done.records)}")
+        print(f"{preset} (encoders {', '.join(config.encoders.names)}): {verdict(done.records)}")
 
     paper, strong = (by_preset[preset] for preset in PRESETS)
     change = Summary.of([strong[seed] - paper[seed] for seed in paper])  # paired by split
-    print(f"wider encoders change the control's validation accuracy by {change.text(signed=True)} points")
+    print(f"other encoders change the control's validation accuracy by {change.text(signed=True)} points")
     print("comparison:", write_comparison(find_runs([out]), out / "comparison.html"))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from pathlib import Path
+from typing import Any
 
 from recorded import ROOT, between, cell_of, keep, stamped, versions, write
 from scipy import stats
@@ -27,9 +28,13 @@ DATASETS = ["texas", "chameleon_filtered", "cora", "citeseer", "pubmed"]
 CELLS = [
     ("paper", "paper", "validation"),
     ("official", "official", "validation"),
-    ("strong", "strong", "validation"),
+    ("64 wide", "paper", "validation"),
     ("official, test-peek", "official", "test-peek"),
 ]
+#: What cells set besides.
+CHANGED: dict[str, dict[str, Any]] = {"64 wide": {"encoders": {"channels": 64}}}
+#: Cells by what their records call them: `strong` was no more than wider encoders then.
+CALLED = {"strong": "64 wide"}
 HONEST = [(dataset, name) for dataset in DATASETS for name, _, selection in CELLS if selection == "validation"]
 SEEDS = list(range(10))
 
@@ -40,7 +45,8 @@ def measure() -> None:
     for dataset in DATASETS:
         graph = load(dataset)
         for name, preset, selection in CELLS:
-            config = RunConfig.build(dataset, preset=preset, given={"selection": selection, "split": "random"})
+            given = {"selection": selection, "split": "random", **CHANGED.get(name, {})}
+            config = RunConfig.build(dataset, preset=preset, given=given)
             out = ROOT / "runs" / "first-look" / f"{dataset}-{name.replace(', ', '-')}"
             directory = run(config, graph, SEEDS, out)
             print(dataset, name, difference(directory.records, "acc").text(signed=True), flush=True)
@@ -50,7 +56,7 @@ def measure() -> None:
 
 def documents() -> dict[Path, str]:
     """The documents as the committed records, and nothing else, make them."""
-    records = unpack(RECORDS)
+    records = [{**record, "cell": CALLED.get(record["cell"], record["cell"])} for record in unpack(RECORDS)]
     first = records[0]
     honest = table(records, [cell for cell in CELLS if cell[2] == "validation"])
     page = TEXT.format(

@@ -110,9 +110,9 @@ class EncoderShaperConfig(_Frozen):
     )
     steps: int = Field(10, ge=0, description="Steps by which predictions are smoothed over the graph.")
     restart: float = Field(0.1, ge=0, lt=1, description="How far each step goes back to the predictions.")
-    weight: float = Field(1.0, ge=0, description="Of the cross-entropy of nodes that joined.")
+    weight: float = Field(2.0, ge=0, description="Of the cross-entropy of nodes that joined.")
     balance: float = Field(0.5, ge=0, le=1, description="How they count: 0 all alike, 1 all classes alike.")
-    gravity: float = Field(0.1, ge=0, description="Weight of gravity.")
+    gravity: float = Field(0.3, ge=0, description="Weight of gravity.")
     pulled: soft.Pulled = Field("band", description="What gravity acts on: the band, or all labelled nodes.")
     temperature: float = Field(0.1, gt=0, description="Tau of that gravity.")
     guard: float | None = Field(

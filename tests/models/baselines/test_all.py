@@ -29,6 +29,7 @@ FEW: dict[str, Any] = {
     "hidden": 8,
     "every": 2,
     "n_iter": 5,
+    "shaping_epochs": 5,
 }
 
 ON_PAIRS = [name for name, entry in METHODS.items() if entry.kind.pairs]
@@ -155,7 +156,12 @@ def test_validation_labels_reach_no_gradient(
 
 
 #: Methods that train on what was selected before, and the steps until then.
-SELECTS_TWICE = {"shaped": 2 * FEW["epochs"], "unshaped": 2 * FEW["epochs"], "correct-and-smooth": FEW["epochs"]}
+SELECTS_TWICE = {
+    "shaped": 2 * FEW["epochs"],
+    "unshaped": 2 * FEW["epochs"],
+    "strong": 4 * FEW["epochs"],
+    "correct-and-smooth": FEW["epochs"],
+}
 
 
 @pytest.mark.parametrize("name", ON_PAIRS)

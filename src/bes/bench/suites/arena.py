@@ -105,8 +105,9 @@ def _cell(task: str, method: str, dataset: str, metric: Metric) -> Cell:
 
 def _row(method: str) -> str:
     """What the paper calls the method, or its own name."""
-    if method in ("shaped", "unshaped"):
-        return "BES" if method == "shaped" else CONTROL
+    ours = {"shaped": "BES", "unshaped": CONTROL, "strong": "BES, strong"}
+    if method in ours:
+        return ours[method]
     return next((title for title, arm in METHODS.items() if arm == method), method)
 
 

@@ -27,6 +27,7 @@ from bes.models.baselines.pseudo_label import PseudoLabel
 from bes.models.baselines.self_shaped import SelfShaped
 from bes.models.baselines.sgnn import SGNN
 from bes.models.baselines.shaped import Shaped
+from bes.models.baselines.strong import Strong
 from bes.models.baselines.supcon import SupCon
 from bes.models.baselines.two_layer import TwoLayer
 from bes.models.convs import pick
@@ -92,6 +93,7 @@ METHODS: dict[str, Entry] = {
     # BES, tuned as they are.
     "shaped": Entry("BES: frozen encoders, shaping, a decoder", Shaped, {"shape": True}),
     "unshaped": Entry("BES without shaping", Shaped, {"shape": False}),
+    "strong": Entry("BES of preset strong: the encoders themselves are shaped", Strong),
     # Variants and references.
     "sgc1l": Entry("SGC as its authors have it: one linear map after K hops", SGC),
     "ssgc1l": Entry("SSGC as its authors have it: one linear map after K mixed hops", SSGC),

@@ -1,0 +1,75 @@
+"""Preset `strong` as a method of the arena: encoders with their own heads, shaped, so that it is tuned like all others.
+
+Encoders of several kinds are trained by themselves, `keep` of them are kept by validation, the mean of their logits
+predicts; then `bes.EncoderShaper` trains them on, with nodes that have no label taking part, and its guard says whether
+that is kept.
+
+Settled: a run of `bes` and `control` under `--preset strong` is paired, with one setting for both. Here it is tuned.
+
+Expected: nothing is printed; the BES paper shapes frozen embeddings.
+
+Reached: not measured yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bes.models.baselines.method import Method
+from bes.models.baselines.node_problem import NodeProblem
+from bes.models.baselines.options import Count, Dropped, Natural, NonNegative
+from bes.models.baselines.problem import Answer, Problem
+from bes.models.encoder_shaper import EncoderShaper
+from bes.models.encoders import EncoderEnsemble
+
+
+@dataclass(frozen=True)
+class Strong(Method):
+    """Encoders with their own heads, shaped; for nodes only.
+
+    Args:
+        encoders: Names of `bes.models.convs.CONVS`.
+        keep: How many of them validation keeps; 0 keeps all.
+        channels: Width of each encoder's hidden layer.
+        dropout: Of the encoders.
+        shaping_epochs: Epochs of the shaping.
+        weight, gravity: Of nodes that joined, and of the pull at the boundary.
+    """
+
+    pairs: ClassVar[bool] = False
+
+    encoders: tuple[str, ...] = ("gcn", "sage", "cheb", "mlp")
+    keep: Natural = 2
+    channels: Count = 64
+    dropout: Dropped = 0.5
+    shaping_epochs: Count = 200
+    weight: NonNegative = 2.0
+    gravity: NonNegative = 0.3
+
+    def fit(self, problem: Problem) -> Answer:
+        assert isinstance(problem, NodeProblem)
+        graph, split, device = problem.graph, problem.split, problem.device
+        phi = EncoderEnsemble(
+            self.encoders,
+            self.channels,
+            epochs=self.epochs,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            dropout=self.dropout,
+            patience=self.patience,
+            keep=self.keep,
+            random_state=problem.seed,
+            device=device,
+        ).fit(graph, split, problem.steps)
+        shaper = EncoderShaper(
+            self.shaping_epochs,
+            self.lr,
+            self.weight_decay,
+            weight=self.weight,
+            gravity=self.gravity,
+            selection=problem.selection,
+            random_state=problem.seed,
+            device=device,
+        ).fit(phi, graph, split)
+        return problem.answer(shaper.predict_proba(graph), shaper.log_)
