@@ -177,13 +177,16 @@ def variants(plan: RunConfig) -> dict[str, RunConfig]:
     return found
 
 
-def test_every_key_changes_the_run_id() -> None:
-    plan = RunConfig.build("mine")
+@pytest.mark.parametrize(("shaping", "idle"), [("layers", "encoder_shaper."), ("encoders", "shaper.")])
+def test_every_key_changes_the_run_id_but_those_that_shaping_does_not_read(shaping: str, idle: str) -> None:
+    plan = RunConfig.build("mine", given={"shaping": shaping})
     changed = variants(plan)
     assert set(changed) == {path for path in _paths(RunConfig) if path != "task"}
-    ids = {run_id(variant, "hash", "1", 0, "bes") for variant in changed.values()}
-    ids.add(run_id(plan, "hash", "1", 0, "bes"))
-    assert len(ids) == len(changed) + 1
+    own = run_id(plan, "hash", "1", 0, "bes")
+    ids = {name: run_id(variant, "hash", "1", 0, "bes") for name, variant in changed.items()}
+    assert {name for name, found in ids.items() if found == own} == {name for name in ids if name.startswith(idle)}
+    used = [found for found in ids.values() if found != own]
+    assert len(set(used)) == len(used)
 
 
 def test_data_version_seed_and_arm_change_the_run_id() -> None:

@@ -246,12 +246,21 @@ class RunConfig(_Frozen):
 
     def canonical(self) -> str:
         """The configuration as JSON with sorted keys: the same text for the same run."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return _sorted_json(self.model_dump(mode="json"))
+
+
+def _sorted_json(content: dict[str, Any]) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+#: Sections by how shaping is done that it has no part in.
+_IDLE = {"layers": {"encoder_shaper"}, "encoders": {"shaper"}}
 
 
 def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str) -> str:
-    """Names one record: configuration, data, library version, seed and arm."""
-    text = "\n".join([config.canonical(), data_hash, version, str(seed), arm])
+    """Names one record: what its configuration uses, data, library version, seed and arm."""
+    used = config.model_dump(mode="json", exclude=_IDLE[config.shaping])
+    text = "\n".join([_sorted_json(used), data_hash, version, str(seed), arm])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -11,7 +11,9 @@ for M. Their search keeps the setting of the best mean test accuracy: their figu
 Expected: untuned on five random splits, measured for the specification: Cora 88.4, CiteSeer 77.2, Chameleon 63.3, Texas
 84.3; recalled from its paper, tuned: Cora 89.8, Chameleon 76, Texas 95. The BES paper has no figure.
 
-Reached: not measured yet.
+Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
+- acm-gcn, tuned: Cora 87.78 ± 0.35 (10), Cornell 79.46 ± 1.77 (10), Texas 91.71 ± 1.44 (10), Wisconsin 85.40 ± 1.19
+  (10).
 """
 
 from __future__ import annotations

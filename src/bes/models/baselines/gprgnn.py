@@ -11,7 +11,9 @@ Where pairs are predicted the second layer has `hidden` outputs. The authors sto
 Expected: Cora 88.6, CiteSeer 80.1, PubMed 88.5, Chameleon 67.3 on random 60/20/20 splits, recalled from the comparison
 in BernNet's paper; the authors' own figures are for other splits. The BES paper has no figure.
 
-Reached: not measured yet.
+Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
+- gprgnn, tuned: Cora 88.13 ± 0.40 (10), Cornell 76.76 ± 1.67 (10), Texas 88.29 ± 0.99 (10), Wisconsin 86.00 ± 1.03
+  (10).
 """
 
 from __future__ import annotations

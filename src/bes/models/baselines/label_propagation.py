@@ -9,7 +9,9 @@ epochs, lr, weight_decay and patience are not used.
 
 Expected: ogbn-arxiv 68.3 (official README; alpha 0.9, S = A D^-1). The BES paper does not have it.
 
-Reached: not measured yet.
+Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
+- label-propagation, tuned: Cora 85.98 ± 0.22 (10), Cornell 39.46 ± 1.57 (10), Texas 54.00 ± 1.50 (10), Wisconsin 40.20
+  ± 2.01 (10).
 """
 
 from __future__ import annotations

@@ -30,11 +30,14 @@ plain GCN; it is not known whether its splits were long-tailed.
 
 Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
 - nodeimport-gcn, the paper's settings: Cora 87.13 ± 0.19 (10), CiteSeer 74.91 ± 0.30 (10).
-- nodeimport-gcn, tuned: Cora 87.81 ± 0.45 (10).
+- nodeimport-gcn, tuned: Cora 87.81 ± 0.45 (10), Chameleon (filtered) 41.12 ± 0.96 (10), Cornell 45.14 ± 0.58 (10),
+  Texas 52.86 ± 1.72 (10), Wisconsin 45.20 ± 1.47 (10).
 - nodeimport-gat, the paper's settings: Cora 85.83 ± 0.46 (10), CiteSeer 75.35 ± 0.53 (10).
-- nodeimport-gat, tuned: Cora 86.38 ± 0.22 (9).
+- nodeimport-gat, tuned: Cora 86.31 ± 0.21 (10), Chameleon (filtered) 38.99 ± 1.04 (10), Cornell 45.68 ± 1.48 (10),
+  Texas 55.71 ± 1.15 (10), Wisconsin 47.20 ± 2.67 (10).
 - nodeimport-sage, the paper's settings: Cora 86.61 ± 0.35 (10), CiteSeer 75.05 ± 0.42 (10).
-- nodeimport-sage, tuned: Cora 87.85 ± 0.28 (10).
+- nodeimport-sage, tuned: Cora 87.85 ± 0.28 (10), Chameleon (filtered) 40.45 ± 0.75 (10), Cornell 70.81 ± 1.79 (10),
+  Texas 73.43 ± 1.91 (10), Wisconsin 80.00 ± 1.23 (10).
 """
 
 from __future__ import annotations
