@@ -15,7 +15,11 @@ NOTEBOOK = EXAMPLES / "first_steps.ipynb"
 
 #: What makes each quick, what it has to print and which files it has to leave.
 CASES: dict[str, tuple[list[str], list[str], list[str]]] = {
-    "compare_presets": (["--seeds", "2"], ["paper (encoders gcn, cheb)", "comparison:"], ["runs/presets/comparison.html"]),
+    "compare_presets": (
+        ["--seeds", "2"],
+        ["paper (encoders gcn, cheb)", "comparison:"],
+        ["runs/presets/comparison.html"],
+    ),
     "link_prediction": (["--epochs", "20"], ["control: validation AUC", "opened once"], []),
     "own_graph_pandas": (["--seeds", "1"], ["lacks", "ann"], ["runs/people/predictions.csv"]),
     "pyg_gcn": (["--epochs", "20"], [], []),

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from bes.graph.edges import undirected
 from bes.graph.sparse import Operators
-from bes.models.baselines.motifrgc_motifs import Motifs, Triples, _others, log_likely, log_none, motif_loss
+from bes.models.baselines import motifrgc_motifs
+from bes.models.baselines.motifrgc_motifs import Motifs, Triples, _others, log_likely, log_none, motif_loss, scorer
 
 N = 9
 #: Two triangles that share an edge, a star, and node 8 alone.
@@ -79,17 +80,17 @@ def test_probabilities_of_triangles_and_wedges_are_products_over_their_pairs(few
     for u, v, w, closed in listed(found):
         base = naive_edge(z, u, w)
         expected.append(math.log(naive_edge(z, u, v) * naive_edge(z, v, w) * (base if closed else 1 - base)))
-    torch.testing.assert_close(log_likely(z, triples, found), torch.tensor(expected, dtype=torch.float64))
+    torch.testing.assert_close(log_likely(scorer(z, 0), triples, found), torch.tensor(expected, dtype=torch.float64))
 
 
 def test_probabilities_of_none_are_what_remains_and_all_three_sum_to_one() -> None:
     triples, z = make(), features()
     found = triples.every
-    none = log_none(z, found.u, found.v, found.w)
+    none = log_none(scorer(z, 0), found.u, found.v, found.w)
     expected = [math.log(1 - naive_edge(z, u, v) * naive_edge(z, v, w)) for u, v, w, _ in listed(found)]
     torch.testing.assert_close(none, torch.tensor(expected, dtype=torch.float64))
     other = Motifs(found.first, found.second, found.u, found.v, found.w, ~found.closed)
-    total = none.exp() + log_likely(z, triples, found).exp() + log_likely(z, triples, other).exp()
+    total = none.exp() + log_likely(scorer(z, 0), triples, found).exp() + log_likely(scorer(z, 0), triples, other).exp()
     torch.testing.assert_close(total, torch.ones_like(total))
 
 
@@ -101,14 +102,16 @@ def test_features_far_apart_do_not_overflow() -> None:
     assert loss.isfinite()
     assert z.grad is not None
     assert z.grad.isfinite().all()
-    assert log_none(torch.zeros(N, 4), torch.tensor([0]), torch.tensor([1]), torch.tensor([2])).isfinite().all()
+    assert (
+        log_none(scorer(torch.zeros(N, 4), 0), torch.tensor([0]), torch.tensor([1]), torch.tensor([2])).isfinite().all()
+    )
 
 
 def test_the_loss_is_the_mean_over_triples_and_random_others() -> None:
     triples, z = make(), features()
     found = triples.every
     u, v, w = _others(found, triples, rng(6))
-    logs = torch.cat([log_likely(z, triples, found), log_none(z, u, v, w)])
+    logs = torch.cat([log_likely(scorer(z, 0), triples, found), log_none(scorer(z, 0), u, v, w)])
     torch.testing.assert_close(motif_loss(z, triples, 1000, rng(6)), -logs.mean())
 
 
@@ -131,4 +134,22 @@ def test_a_graph_without_triples_costs_nothing(edges: Tensor) -> None:
 def test_a_complete_graph_has_no_others() -> None:
     edges = torch.combinations(torch.arange(5)).T
     triples, z = make(edges, 5), features(5)
-    torch.testing.assert_close(motif_loss(z, triples, 100, rng()), -log_likely(z, triples, triples.every).mean())
+    torch.testing.assert_close(
+        motif_loss(z, triples, 100, rng()), -log_likely(scorer(z, 0), triples, triples.every).mean()
+    )
+
+
+def test_a_table_of_all_pairs_says_what_rows_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to score, their gradients, and both ways to look an edge up."""
+    triples, z = make(), features().requires_grad_()
+    found = triples.every
+    results = []
+    for n_pairs in (0, N * N):
+        logs = torch.cat([log_likely(scorer(z, n_pairs), triples, found), scorer(z, n_pairs)(found.w, found.w)])
+        results.append((logs, *torch.autograd.grad(logs.sum(), z)))
+    for by_rows, by_table in zip(*results, strict=True):
+        torch.testing.assert_close(by_rows, by_table)
+    monkeypatch.setattr(motifrgc_motifs, "TABLE", 0)
+    without = make()
+    u, v = torch.arange(N).repeat_interleave(N), torch.arange(N).repeat(N)
+    assert torch.equal(triples.adjacent(u, v), without.adjacent(u, v))

@@ -6,6 +6,7 @@ and what remains, P(none) = 1 - p_uv p_vw.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,12 @@ from bes.graph.sparse import Operators
 
 #: The distance at which a pair is an edge as likely as not, squared.
 RADIUS = 2.0
+
+#: Nodes up to which a table of all pairs may be made.
+TABLE = 5_000
+
+#: From pairs to the logits of their being edges.
+Logit = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,10 @@ class Triples:
         self._start = self._degree.cumsum(0) - self._degree
         self._ends = (self._degree * (self._degree - 1)).cumsum(0)
         self._keys = (self.edges[0] * ops.n_nodes + self.edges[1]).sort().values
+        self._table: Tensor | None = None
+        if ops.n_nodes <= TABLE:
+            self._table = torch.zeros(ops.n_nodes**2, dtype=torch.bool, device=self.edges.device)
+            self._table[self._keys] = True
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -80,7 +91,8 @@ class Triples:
 
     def adjacent(self, u: Tensor, v: Tensor) -> Tensor:
         """Whether pairs are edges, bool `[K]`."""
-        return contains(self._keys, u * self.n_nodes + v)
+        key = u * self.n_nodes + v
+        return contains(self._keys, key) if self._table is None else self._table[key]
 
 
 def motif_loss(z: Tensor, triples: Triples, limit: int, rng: torch.Generator) -> Tensor:
@@ -92,22 +104,42 @@ def motif_loss(z: Tensor, triples: Triples, limit: int, rng: torch.Generator) ->
         rng: Stream of the triples that are drawn and of the random pairs.
     """
     found = triples.draw(limit, rng)
-    logs = torch.cat([log_likely(z, triples, found), log_none(z, *_others(found, triples, rng))])
+    logit = scorer(z, 3 * len(found.u))
+    logs = torch.cat([log_likely(logit, triples, found), log_none(logit, *_others(found, triples, rng))])
     return -logs.sum() / max(1, len(logs))
 
 
-def log_likely(z: Tensor, triples: Triples, found: Motifs) -> Tensor:
+def scorer(z: Tensor, n_pairs: int) -> Logit:
+    """From pairs u, v of one shape to the logits of p_uv; a table of all pairs where that is the lesser work."""
+    n, width = z.shape
+    if n > TABLE or n * n > n_pairs * width:
+
+        def by_rows(u: Tensor, v: Tensor) -> Tensor:
+            apart = z.index_select(0, u.flatten()) - z.index_select(0, v.flatten())
+            return RADIUS - apart.square().sum(1).view(u.shape)
+
+        return by_rows
+    length = z.square().sum(1)
+    table = RADIUS - (length[:, None] + length - 2 * z @ z.t()).clamp_min(0)
+
+    def by_table(u: Tensor, v: Tensor) -> Tensor:
+        return table.view(-1).index_select(0, (u * n + v).flatten()).view(u.shape)
+
+    return by_table
+
+
+def log_likely(logit: Logit, triples: Triples, found: Motifs) -> Tensor:
     """log P(triangle) of triangles and log P(wedge) of wedges `[K]`."""
     used = torch.stack([found.first, found.second])
     few = used.numel() < triples.edges.shape[1]
-    sides = F.logsigmoid(_score(z, *triples.edges[:, used]) if few else _score(z, *triples.edges)[used])
-    base = _score(z, found.u, found.w)
+    sides = F.logsigmoid(logit(*triples.edges[:, used]) if few else logit(*triples.edges)[used])
+    base = logit(found.u, found.w)
     return sides.sum(0) + F.logsigmoid(torch.where(found.closed, base, -base))
 
 
-def log_none(z: Tensor, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
+def log_none(logit: Logit, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
     """log P(none) = log(1 - p_uv p_vw) `[K]`; p is at most sigma(2), so that it is finite."""
-    both = F.logsigmoid(_score(z, u, v)) + F.logsigmoid(_score(z, v, w))
+    both = F.logsigmoid(logit(u, v)) + F.logsigmoid(logit(v, w))
     return torch.log(-torch.expm1(both))
 
 
@@ -117,9 +149,3 @@ def _others(found: Motifs, triples: Triples, rng: torch.Generator) -> tuple[Tens
     u, v = torch.randint(triples.n_nodes, (2, len(w)), generator=rng, device=w.device)
     good = (u != v) & (u != w) & (v != w) & ~triples.adjacent(u, v)
     return u[good], v[good], w[good]
-
-
-def _score(z: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """The logit of p_uv, of the shape of `u`."""
-    apart = z.index_select(0, u.flatten()) - z.index_select(0, v.flatten())
-    return RADIUS - apart.square().sum(1).view(u.shape)
