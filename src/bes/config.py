@@ -166,6 +166,9 @@ class RunConfig(_Frozen):
         "layers",
         description="What it trains: the paper's layers on frozen embeddings, or the encoders with their own heads.",
     )
+    crossfit: int = Field(
+        0, ge=0, description="Folds of training nodes whose rows shaping learns from come from encoders without them."
+    )
     shaper: ShaperConfig = ShaperConfig()
     encoder_shaper: EncoderShaperConfig = EncoderShaperConfig()
     decoder: DecoderConfig = DecoderConfig()

@@ -37,7 +37,12 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         raise InputError(f"The setting encoders.names is empty: name some of {', '.join(CONVS)}.")
     for name in config.encoders.names:
         pick(CONVS, name, "encoder")
-    for setting, given in {"shaping=encoders": config.shaping == "encoders", "keep": config.encoders.keep}.items():
+    for_nodes = {
+        "shaping=encoders": config.shaping == "encoders",
+        "crossfit": config.crossfit,
+        "keep": config.encoders.keep,
+    }
+    for setting, given in for_nodes.items():
         if given and config.task != "node":
             raise InputError(f"The setting {setting} is for nodes, not for --task {config.task}: leave it out.")
     check_options(make_shaper(config, 0))

@@ -19,6 +19,7 @@ from bes.models.convs import CONVS, pick
 from bes.models.decoders import KINDS, Decoder
 from bes.models.shaping import fit_quietly
 from bes.pipeline import watching
+from bes.pipeline.crossfit import out_of_fold
 from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
 from bes.pipeline.results import (
     ArmResult,
@@ -37,6 +38,10 @@ from bes.tasks.node import check_labels
 
 def check_nodes(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     """Refuse what `run_nodes` would refuse on the way."""
+    if config.crossfit == 1:
+        raise InputError("crossfit=1 leaves no training node to an encoder: use 2 folds or more, or 0 for none.")
+    if config.crossfit and config.shaping != "layers":
+        raise InputError("The setting crossfit is for shaping=layers: leave one of them out.")
     if config.shaping == "layers":
         pick(KINDS, config.decoder.kind, "decoder")
     check_rivals(config, CONVS)
@@ -66,7 +71,8 @@ def run_nodes(
         labels = torch.full((blind.n_nodes,), -1, device=z.device)
         labels[split.train] = split.train_labels
         steps = watching.stage(watchers, "shaping of bes", config.shaper.n_layers * config.shaper.n_iter)
-        notes = fit_quietly(shaper, z, labels, blind.edge_index, steps)
+        seen = out_of_fold(config, start, seed) if config.crossfit else z
+        notes = fit_quietly(shaper, seen, labels, blind.edge_index, steps)
         return shaper, notes, *shaped_rows(shaper, z, blind.edge_index), time.perf_counter() - began
 
     shaper, notes, z_hat, rows, seconds["shaping"] = trained.made(shaping_key(config), shape)

@@ -14,6 +14,7 @@ S = TypeVar("S")
 #: What encoders do not depend on, set to one value.
 _AFTER = {
     "shaping": "layers",
+    "crossfit": 0,
     "shaper": ShaperConfig(),
     "encoder_shaper": EncoderShaperConfig(),
     "preset": "",
@@ -30,7 +31,7 @@ def encoder_key(config: RunConfig) -> str:
 
 def shaping_key(config: RunConfig) -> str:
     """The same text where the same encoders are shaped in the same way."""
-    return f"shaping {config.shaper.model_dump_json()}"
+    return f"shaping {config.crossfit} {config.shaper.model_dump_json()}"
 
 
 def control_key(config: RunConfig) -> str:
