@@ -16,6 +16,7 @@ from pathlib import Path
 
 import first_look
 import links
+import when_it_helps
 from reached import reached
 from recorded import ROOT, between, versions, write
 from results_claims import ranks_text
@@ -58,6 +59,8 @@ def measure(folder: Path, jobs: int) -> None:
             if path.suffix == ".svg" and path.stat().st_size > 300_000:
                 path.unlink()  # thousands of points: the PNG is enough in a repository
         print(suite.name, *notes, *(path.name for path in files), flush=True)
+    filled = [sheet for suite in suites for sheet in Filled.of(suite, store, runner.data).sheets]
+    when_it_helps.draw({sheet.sheet.name: sheet for sheet in filled})
 
 
 def _usable(record: Record) -> bool:
@@ -91,6 +94,7 @@ def documents() -> dict[Path, str]:
     short, whole = overview(sheets, absent)
     titles = "\n".join(f"- [{one.suite.title}]({name}.md)" for name, one in filled.items())
     pages[PAGES / "README.md"] = README_TEXT.format(stamp=_stamp(records), overview=whole, suites=titles)
+    pages[when_it_helps.PAGE] = when_it_helps.page(sheets)
     return {**pages, **reached(sheets), README: between(README, "bench", short)}
 
 
@@ -166,7 +170,7 @@ def check() -> None:
 
 
 def _linked(path: Path) -> list[str]:
-    return re.findall(r"!\[[^]]*\]\((figures/[^)]+)\)", path.read_text()) if path.exists() else []
+    return re.findall(r"!\[[^]]*\]\(((?:figures/)?[\w-]+\.png)\)", path.read_text()) if path.exists() else []
 
 
 if __name__ == "__main__":

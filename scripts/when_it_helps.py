@@ -1,0 +1,123 @@
+"""The guide's page on when shaping helps, and its picture, from recorded runs of preset `strong`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+
+from recorded import ROOT
+from results_claims import Family, Sheets, beyond, family, line, values
+
+from bes.bench import stats
+from bes.bench.suites.settings import CONTROL
+
+PAGE = ROOT / "docs" / "guide" / "when-it-helps.md"
+PICTURE = PAGE.parent / "when-it-helps.png"
+
+#: What a user knows before they start, and the sheet that says what came of it.
+SITUATIONS = {
+    "5 labels a class": "few-labels-5",
+    "20 labels a class": "few-labels-20",
+    "60% of the nodes labelled": "full-labels",
+    "60% labelled, as many random edges between classes again": "noisy-edges",
+}
+
+#: What it is held against beside the control, by row.
+PSEUDO = "pseudo-labels"
+
+
+def page(sheets: Sheets) -> str:
+    found = {title: family(sheets[name], "BES", CONTROL) for title, name in SITUATIONS.items()}
+    blocks = [_situation(title, sheets, gains) for title, gains in found.items()]
+    picture = f"![Gain by situation]({PICTURE.name})\n\n" if any(found.values()) else ""
+    reading = READING if all(found.values()) else ""
+    return TEXT.format(picture=picture, situations="\n\n".join(blocks), reading=reading)
+
+
+def _situation(title: str, sheets: Sheets, gains: Family) -> str:
+    """A heading, what to expect, and a line a graph."""
+    if not gains:
+        return f"### {title}\n\nNot measured yet."
+    sheet = sheets[SITUATIONS[title]]
+    before, rival = values(sheet, CONTROL), family(sheet, "BES", PSEUDO)
+    rows = ["| data | splits | control | gain | 95% interval | over pseudo-labels |", "|---|---:|---:|---:|---:|---:|"]
+    for name, (paired, _) in gains.items():
+        interval = "none" if paired.t is None else f"{paired.t.low:+.2f} to {paired.t.high:+.2f}"
+        other = line(rival[name][0]) if name in rival else "none"
+        control = fmean(before[name].values())
+        rows.append(f"| {name} | {paired.n} | {control:.2f} | {line(paired)} | {interval} | {other} |")
+    return f"### {title}\n\n{_said(gains)}\n\n" + "\n".join(rows)
+
+
+def _said(gains: Family) -> str:
+    """The mean gain over the graphs, and on how many it lies beyond zero."""
+    up, down = beyond(gains)
+    mean = fmean(paired.mean or 0.0 for paired, _ in gains.values())
+    return (
+        f"{mean:+.2f} points in the mean of {len(gains)} graphs; the interval lies above zero on {len(up)}, "
+        f"below on {len(down)}."
+    )
+
+
+def draw(sheets: Sheets, path: Path = PICTURE) -> None:
+    """A point a graph with its interval, situation by situation."""
+    from bes.bench.figures.drawing import INK, SOFT, WIDE, new_figure
+    from bes.report.figures import COLORS
+
+    found: list[tuple[str, str, stats.Paired]] = [
+        (title, name, paired)
+        for title, sheet in SITUATIONS.items()
+        for name, (paired, _) in family(sheets[sheet], "BES", CONTROL).items()
+    ]
+    if not found:
+        return
+    titles = list(dict.fromkeys(title for title, _, _ in found))
+    figure = new_figure(WIDE, 0.22 * (len(found) + len(titles)) + 0.6)
+    axes = figure.subplots()
+    y, ticks = 0.0, []
+    for i, title in enumerate(titles):
+        y -= 1.0
+        axes.text(
+            0.0, y, title, transform=axes.get_yaxis_transform(), fontsize=8, color=INK, va="center", weight="bold"
+        )
+        for _, name, paired in (one for one in found if one[0] == title):
+            y -= 1.0
+            ticks.append((y, name))
+            if paired.t is not None:
+                axes.plot([paired.t.low, paired.t.high], [y, y], color=COLORS[i], linewidth=1.5)
+            axes.plot([paired.mean], [y], "o", color=COLORS[i], markersize=4)
+    axes.axvline(0.0, color=SOFT, linewidth=0.8)
+    axes.set_yticks([place for place, _ in ticks], [name for _, name in ticks], fontsize=7)
+    axes.set_ylim(y - 0.7, -0.3)
+    axes.set_xlabel("points of test accuracy that shaping adds, with its 95% interval", fontsize=8)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=160)
+
+
+TEXT = """# When does shaping help?
+
+`bes run DATA --preset strong`: what to expect, by what you know before you start. Written by `make results` from
+recorded runs; the pages behind it are [few labels](../results/few-labels.md),
+[noisy graphs](../results/noisy-graphs.md) and [full labels](../results/full-labels.md), with every control. One setting
+for all graphs, splits that nothing was chosen on, test accuracy in percent, gains over the same encoders without
+shaping, paired by split.
+
+{picture}{situations}
+{reading}"""
+
+#: Once all of it is measured.
+READING = """
+## How to read it
+
+- **Few labels** is where shaping has something to learn from: nodes without a label outnumber the others, and their
+  neighbours tell what they are. The fewer labels, the larger the gain, and the less sure each split.
+- **Many labels** leave little to learn. The guard then mostly keeps the encoders as they were: the gain is near zero,
+  and so is the loss. The run costs a few more epochs.
+- **Noise between classes** makes neighbours poor teachers. Encoders that do not need them, such as `mlp` and `sage`,
+  are kept by validation, and they have lost little that shaping could bring back.
+- Shaping **frozen embeddings**, as the paper does (`--preset paper`), changes next to nothing in any of these
+  ([results](../results/README.md)).
+- In doubt, run both arms: `bes run` always does, and its report shows which test nodes were fixed and which broken.
+"""
