@@ -11,6 +11,7 @@ from bes.predict import PREDICTIONS, choose_arm
 from bes.report import calibration, methods, tables, training
 from bes.report.confusion import matrices
 from bes.report.maps import SEEDS, map_data
+from bes.report.neighborhoods import neighborhoods
 from bes.report.nodes import Around, changes, tally
 from bes.report.outcomes import Outcome, class_names, outcomes
 from bes.stored import StoredRun
@@ -52,6 +53,7 @@ def content(run: StoredRun, *, seeds: int = SEEDS, with_map: bool = True) -> dic
         "left_out": len(run.seeds) - len(shown),
         "confusion": matrices(found, class_names(run)),
         "changes": _changes(run, found, shown),
+        "around": _around(run, found),
         "curves": _curves(run, shown),
         "calibration": _calibration(run, found),
         "times": training.times(run.records),
@@ -175,6 +177,13 @@ def _changes(run: StoredRun, found: list[Outcome], shown: list[int]) -> list[dic
         changes(by_seed[seed], count, around, names) if seed in by_seed else {"seed": seed, "fixed": None}
         for seed in shown
     ]
+
+
+def _around(run: StoredRun, found: list[Outcome]) -> list[dict[str, Any]]:
+    """What the neighbourhoods of fixed and broken nodes look like; empty for pairs, and where nothing changed."""
+    if run.config.task != "node" or not any(one.fixed().any() or one.broken().any() for one in found):
+        return []
+    return neighborhoods(found, run.graph, lambda seed: run.split(seed)["train"])
 
 
 def _curves(run: StoredRun, shown: list[int]) -> list[dict[str, Any]]:
