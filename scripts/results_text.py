@@ -25,8 +25,10 @@ from results_claims import (
     table,
     verdict,
 )
+from when_it_helps import SITUATIONS, gained
 
 from bes.bench import stats
+from bes.bench.compare import metrics_of
 from bes.bench.suites.settings import CONTROL
 from bes.graph.datasets import known
 
@@ -73,6 +75,10 @@ def overview(sheets: Sheets, absent: list[str]) -> tuple[str, str]:
         table(links),
         f"By chance alone {chance(nodes, links)} such intervals would leave zero out. Splits of one graph share "
         "most of their nodes, so that intervals over them are too narrow rather than too wide.",
+        "## Where it pays",
+        *_pays(sheets),
+        "## Every method, tuned alike",
+        *_arena(sheets),
         "## The paper's claims, one by one",
         "A comparison counts where its 95% interval leaves zero out, without a correction but where it is named.",
         *_claims(sheets),
@@ -84,6 +90,38 @@ def overview(sheets: Sheets, absent: list[str]) -> tuple[str, str]:
     short = f"{head} Selected on validation, paired by split; every table and figure of the paper, beside its\n"
     short += "printed values, is in [docs/results](docs/results/README.md).\n\n" + table(nodes)
     return short, "\n\n".join(parts)
+
+
+def _pays(sheets: Sheets) -> list[str]:
+    """Preset `strong` against the same encoders without shaping, by what is known before one starts."""
+    texts = []
+    for title, name in SITUATIONS.items():
+        found = family(sheets[name], "BES", CONTROL)
+        texts.append(f"- {title}: {gained(found) if found else 'not measured yet.'}")
+    return [
+        "Not the paper's form of it: preset `strong` shapes the encoders themselves, and nodes without a label take "
+        "part. Gains over the same encoders without shaping; [when it helps](../guide/when-it-helps.md) has them graph "
+        "by graph, beside pseudo-labels.",
+        "\n".join(texts),
+    ]
+
+
+def _arena(sheets: Sheets) -> list[str]:
+    texts = []
+    for what, name in {"Nodes": "arena-nodes", "Links": "arena-links"}.items():
+        sheet = sheets[name]
+        best = []
+        for column in sheet.sheet.columns:
+            cells = {row: cell for row in sheet.sheet.rows if (cell := sheet.at(row, column)) and cell.values}
+            whole = {row: fmean(cell.values.values()) for row, cell in cells.items() if not cell.problem}
+            if len(whole) > len(sheet.sheet.rows) / 2:
+                first = max(whole, key=whole.__getitem__)
+                best.append(f"{column} {first} ({whole[first]:.2f}, of {len(whole)})")
+        ranks = ranks_text(sheet, metrics_of(sheet)[0])
+        texts.append(
+            f"- {what}, [all of it]({name}.md): best by graph {'; '.join(best) or 'not measured yet'}. {ranks}"
+        )
+    return ["\n".join(text.rstrip() for text in texts)]
 
 
 def _headline(found: Family, task: str) -> str:

@@ -46,10 +46,10 @@ def _situation(title: str, sheets: Sheets, gains: Family) -> str:
         other = line(rival[name][0]) if name in rival else "none"
         control = fmean(before[name].values())
         rows.append(f"| {name} | {paired.n} | {control:.2f} | {line(paired)} | {interval} | {other} |")
-    return f"### {title}\n\n{_said(gains)}\n\n" + "\n".join(rows)
+    return f"### {title}\n\n{gained(gains)}\n\n" + "\n".join(rows)
 
 
-def _said(gains: Family) -> str:
+def gained(gains: Family) -> str:
     """The mean gain over the graphs, and on how many it lies beyond zero."""
     up, down = beyond(gains)
     mean = fmean(paired.mean or 0.0 for paired, _ in gains.values())
