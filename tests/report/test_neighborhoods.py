@@ -56,13 +56,8 @@ def test_groups_without_nodes_or_neighbours_say_so() -> None:
     guess = {"control": np.array([0]), "bes": np.array([0])}
     alone = Outcome(0, np.array([[2]]), np.array([0]), {"control": prob, "bes": prob}, guess)
     rows = {row["name"]: row for row in neighborhoods([alone], graph, lambda _: np.array([0, 1]))}
-    assert rows["right in both"] == {
-        "name": "right in both",
-        "nodes": 1,
-        "neighbors": 0.0,
-        "alike": None,
-        "known": None,
-    }
+    nothing = {"alike": None, "known": None}
+    assert rows["right in both"] == {"name": "right in both", "nodes": 1, "neighbors": 0.0, **nothing}
     assert rows["fixed"] == {"name": "fixed", "nodes": 0, "neighbors": None, **nothing}
 
 
