@@ -8,6 +8,7 @@ from rich.table import Table
 
 from bes.bench.fill import FilledCell, FilledSheet
 from bes.bench.output import Filled
+from bes.bench.speed.model import Timing
 from bes.bench.tables.grid import lay_out
 
 
@@ -49,3 +50,11 @@ def _text(cell: FilledCell | None) -> str:
     if printed is not None:
         parts.append(f"({printed.text})")
     return " ".join(parts)
+
+
+def show_timing(one: Timing, console: Console) -> None:
+    """One line of the benchmark of speed."""
+    took = "" if one.ours_ms is None else f"{one.ours_ms:10.2f} ms"
+    against = "" if one.ratio is None else f"  {one.rival_ms:10.2f} ms  {one.ratio:7.2f} times"
+    limit = f"  {one.more['limit']:.1f}" if "limit" in one.more else ""
+    console.print(f"{one.kind:10} {one.graph:18} {one.name:34}{took}{against}{limit}", markup=False, soft_wrap=True)

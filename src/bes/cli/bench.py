@@ -11,9 +11,10 @@ from bes.cli.app import Json, Quiet, app, words
 
 
 def _suites(incomplete: str) -> list[str]:
+    from bes.bench import speed
     from bes.bench.suites import SUITES
 
-    return [name for name in [*SUITES, "all"] if name.startswith(incomplete)]
+    return [name for name in [*SUITES, speed.NAME, "all"] if name.startswith(incomplete)]
 
 
 @app.command()
@@ -55,6 +56,7 @@ def bench(
     from rich.console import Console
 
     from bes import console
+    from bes.bench import speed
     from bes.bench.board import LiveBoard
     from bes.bench.crews import pick_crew
     from bes.bench.output import Filled, write
@@ -66,9 +68,13 @@ def bench(
 
     shown = not (quiet or as_json)
     if not suites:
-        console.print_json([{"suite": name, "title": title} for name, title in listed()]) if as_json else (
-            console.print_suites(listed())
+        every = [*listed(), (speed.NAME, speed.TITLE)]
+        console.print_json([{"suite": name, "title": title} for name, title in every]) if as_json else (
+            console.print_suites(every)
         )
+        return
+    if speed.NAME in suites:
+        _speed(suites, as_json=as_json, shown=shown)
         return
     chosen, make_crew = chosen_suites(suites), pick_crew(on)
     store = Store(out, library_version())
@@ -93,3 +99,22 @@ def bench(
         console.print_json({"suites": [filled.as_json() for filled in results], "failed": runner.failed()})
     if runner.failed():
         raise typer.Exit(1)
+
+
+def _speed(suites: list[str], *, as_json: bool, shown: bool) -> None:
+    """Ratios that are measured here and now: nothing of it goes into a store."""
+    from bes import console
+    from bes.bench.speed import NAME, PARTS
+    from bes.bench.terminal import show_timing
+    from bes.errors import InputError
+
+    if suites != [NAME]:
+        raise InputError(f"The suite '{NAME}' measures time, and others would disturb it: call it by itself.")
+    found = []
+    for part in PARTS.values():
+        for one in part():
+            found.append(one)
+            if shown:
+                show_timing(one, console.out)
+    if as_json:
+        console.print_json([one.as_dict() for one in found])

@@ -1,0 +1,92 @@
+"""One training step of each convolution, against the same two layers of PyTorch Geometric."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from bes.bench.speed.model import Timing, in_turns
+from bes.graph.catalog import find, load
+from bes.graph.datasets import lookup
+from bes.graph.graph import Graph
+from bes.graph.sparse import Sparse
+from bes.graph.splits import NodeSplit, make_split
+from bes.models.encoders import Encoder
+
+GRAPHS = ("cora", "pubmed", "amazon_computers")
+WIDTH = 64
+
+
+def _pyg() -> dict[str, Callable[[int, int], nn.Module]]:
+    """PyTorch Geometric's layers by our names, as it has them by default."""
+    with warnings.catch_warnings():  # of torch's deprecations, while it is imported
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import torch_geometric.nn as pyg
+
+    return {
+        "gcn": pyg.GCNConv,
+        "cheb": lambda a, b: pyg.ChebConv(a, b, K=3),
+        "sage": pyg.SAGEConv,
+        "gat": pyg.GATConv,
+        "gatv2": pyg.GATv2Conv,
+        "sgc": pyg.SGConv,
+        "ssgc": lambda a, b: pyg.SSGConv(a, b, alpha=0.1),
+        "kgnn": pyg.GraphConv,
+    }
+
+
+class TwoLayers(nn.Module):
+    """The usual example of PyTorch Geometric: conv, ReLU, dropout, conv, on dense features."""
+
+    def __init__(self, conv: Callable[[int, int], nn.Module], sizes: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.first, self.second = conv(*sizes[:2]), conv(*sizes[1:])
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        hidden = F.dropout(self.first(x, edges).relu(), 0.5, self.training)
+        out: Tensor = self.second(hidden, edges)
+        return out
+
+
+def conv_steps(graphs: tuple[str, ...] = GRAPHS) -> Iterator[Timing]:
+    """Every convolution on every graph that is here."""
+    for name in graphs:
+        if find(lookup(name)) is None:
+            continue
+        graph = load(name)
+        split = make_split(graph, "random", 0)
+        for conv, layer in _pyg().items():
+            ours, rival = in_turns(our_step(conv, graph, split), their_step(layer, graph, split), seconds=3.0)
+            yield Timing("conv-step", name, conv, ours, rival)
+
+
+class Step:
+    """One training step of a network, with Adam."""
+
+    def __init__(self, network: nn.Module, forward: Callable[[], Tensor], split: NodeSplit, *, fused: bool) -> None:
+        self.network, self.forward = network.train(), forward
+        self.optimizer = torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=5e-4, fused=fused)
+        self.nodes, self.labels = split.train, split.train_labels
+
+    def __call__(self) -> None:
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.forward()[self.nodes], self.labels).backward()
+        self.optimizer.step()
+
+
+def our_step(conv: str, graph: Graph, split: NodeSplit) -> Step:
+    """A step as `bes.training.train` takes it."""
+    weights, rng = torch.Generator().manual_seed(0), torch.Generator().manual_seed(1)
+    encoder = Encoder(conv, graph.n_features, WIDTH, split.n_classes, dropout=0.5, generator=weights)
+    return Step(encoder, lambda: encoder(graph.x, graph.operators, rng), split, fused=True)
+
+
+def their_step(layer: Callable[[int, int], nn.Module], graph: Graph, split: NodeSplit) -> Step:
+    """The same with PyTorch Geometric's layers, features and optimizer as its examples have them."""
+    x = graph.x.to_dense() if isinstance(graph.x, Sparse) else graph.x
+    network = TwoLayers(layer, (graph.n_features, WIDTH, split.n_classes))
+    return Step(network, lambda: network(x, graph.edge_index), split, fused=False)

@@ -1,0 +1,97 @@
+"""The benchmark of speed: what it says and how it counts, not how fast anything is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from bes.bench import speed
+from bes.bench.speed.model import Timing, in_turns
+from bes.bench.speed.rivals import WIDTH, _pyg, conv_steps, our_step, their_step
+from bes.bench.speed.roofline import roofline, sparse_bytes
+from bes.bench.speed.stages import stages
+from bes.graph.graph import Graph
+from bes.graph.sparse import Operators
+from bes.graph.splits import make_split
+from bes.models.convs import CONVS
+
+
+def test_calls_take_turns_and_the_first_of_each_does_not_count() -> None:
+    seen: list[str] = []
+    found = in_turns(lambda: seen.append("a"), lambda: seen.append("b"), seconds=0.0, least=3)
+    assert seen == ["a", "b"] * 4
+    assert len(found) == 2
+    assert all(took >= 0 for took in found)
+
+
+def test_a_ratio_is_how_many_times_as_long_the_rival_takes() -> None:
+    assert Timing("stage", "cora", "x", 2.0, 5.0).ratio == 2.5
+    alone = Timing("stage", "cora", "x", 2.0).as_dict()
+    assert alone == {"kind": "stage", "graph": "cora", "name": "x", "ours_ms": 2.0, "rival_ms": None, "ratio": None}
+
+
+@pytest.mark.parametrize("conv", sorted(set(CONVS) - {"mlp"}))
+def test_a_step_of_either_side_trains(conv: str, small_graph: Graph) -> None:
+    """What is timed changes the parameters, all but what softmax may cancel."""
+    split = make_split(small_graph, "random", 0)
+    torch.manual_seed(0)
+    for step in (our_step(conv, small_graph, split), their_step(_pyg()[conv], small_graph, split)):
+        before = [parameter.detach().clone() for parameter in step.network.parameters()]
+        step()
+        after = list(step.network.parameters())
+        assert sum(not torch.equal(a, b) for a, b in zip(before, after, strict=True)) >= len(before) - 1
+        assert all(parameter.isfinite().all() for parameter in after)
+
+
+def test_every_convolution_but_the_plain_one_has_a_rival() -> None:
+    assert set(_pyg()) == set(CONVS) - {"mlp"}
+
+
+def test_both_sides_have_as_many_parameters(small_graph: Graph) -> None:
+    split = make_split(small_graph, "random", 0)
+    for conv, layer in _pyg().items():
+        steps = (our_step(conv, small_graph, split), their_step(layer, small_graph, split))
+        counts = [sum(parameter.numel() for parameter in step.network.parameters()) for step in steps]
+        assert counts[0] == counts[1], conv
+    assert WIDTH == 64
+
+
+def test_bytes_of_a_sparse_product_are_counted() -> None:
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    csr = Operators(edges, 3).sum.csr
+    index = csr.col_indices().element_size()
+    assert sparse_bytes(csr, 5) == 4 * (4 + index + 20) + 3 * (index + 20)
+
+
+def test_the_roofline_says_shares_of_two_limits() -> None:
+    found = list(roofline(nodes=2_000, length=1 << 16, side=64))
+    limits, products = found[:2], found[2:]
+    assert [one.name for one in limits] == ["triad, GB/s", "gemm, GFLOP/s"]
+    assert all(one.more["limit"] > 0 for one in limits)
+    assert len(products) == 5
+    assert all(one.ratio is not None and one.ratio > 0 for one in products)
+
+
+def test_graphs_that_are_not_here_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("BES_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert list(conv_steps(("cora",))) == []
+    assert list(stages(("cora",))) == []
+
+
+def test_the_command_prints_lines_or_json(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def part() -> Iterator[Timing]:
+        yield Timing("conv-step", "cora", "gcn", 2.0, 7.0)
+
+    monkeypatch.setattr(speed, "PARTS", {"conv-step": part})
+    assert "3.50 times" in command("bench", "speed").out
+    (shown,) = json.loads(command("bench", "speed", "--json").out)
+    assert (shown["kind"], shown["graph"], shown["name"], shown["ratio"]) == ("conv-step", "cora", "gcn", 3.5)
+
+
+def test_it_is_called_by_itself(command: Callable[..., Any], refused: Callable[..., Any]) -> None:
+    refused(command("bench", "speed", "table1"), "'speed'", "by itself")
