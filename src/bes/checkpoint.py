@@ -26,6 +26,7 @@ from bes.models.convs import pick
 from bes.models.decoders import Decoder, DecoderNet
 from bes.models.encoder_shaper import fused_proba
 from bes.models.encoders import Encoder, EncoderEnsemble
+from bes.models.trust import EdgeTrust
 from bes.settings import validate
 
 FORMAT = "bes-node-model"
@@ -139,6 +140,7 @@ class NodeModel:
             "arms": list(self.decoders),
             "encoders": [encoder.name for encoder in self.encoders.encoders_],
             "shaper": kept,
+            "trust": self.shaped.trust_.state() if self.shaped and self.shaped.trust_ else None,
         }
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -180,10 +182,13 @@ def _restore(state: dict[str, Any], tensors: dict[str, Tensor]) -> NodeModel:
             raise ValueError("other encoders than were run")
         made = [Encoder(name, *shape, dropout=found.dropout, generator=torch.Generator()) for name in names]
         found.encoders_ = [_filled(one, _below(f"{prefix}.{i}.", tensors)) for i, one in enumerate(made)]
+        found.trust_ = None
         return found
 
     if config.shaping == "encoders":
-        return NodeModel(config, seed, ensemble("encoders"), shaped=ensemble("shaped"))
+        shaped = ensemble("shaped")
+        shaped.trust_ = EdgeTrust.restored(trust) if (trust := state.get("trust")) else None
+        return NodeModel(config, seed, ensemble("encoders"), shaped=shaped)
     shaper = storage.unpack(BoundaryShaper, state["shaper"], _below("shaper.", tensors))
     decoders = {}
     for arm in state["arms"]:

@@ -118,6 +118,9 @@ class EncoderShaperConfig(_Frozen):
     guard: float | None = Field(
         0.0, ge=0, description="Standard errors of an honest gain on validation that keep what was shaped; none: any."
     )
+    trust: float | None = Field(
+        0.2, le=1, description="Explained share of which edges join one class that lets edges count by it; none: never."
+    )
 
 
 class DecoderConfig(_Frozen):
@@ -260,9 +263,16 @@ def _sorted_json(content: dict[str, Any]) -> str:
 _IDLE = {"layers": {"encoder_shaper"}, "encoders": {"shaper"}}
 
 
+#: Options that came when there were records already, with the value at which they leave run ids as they were.
+_LATER = (("encoder_shaper", "trust", 0.2),)
+
+
 def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str) -> str:
     """Names one record: what its configuration uses, data, library version, seed and arm."""
     used = config.model_dump(mode="json", exclude=_IDLE[config.shaping])
+    for section, name, usual in _LATER:
+        if section in used and used[section][name] == usual:
+            del used[section][name]
     text = "\n".join([_sorted_json(used), data_hash, version, str(seed), arm])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -52,7 +52,7 @@ def train(
     weight_decay: float,
     patience: int = 0,
     groups: list[dict[str, Any]] | None = None,
-    begun: bool = False,
+    begun: Score | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> TrainLog:
     """Train `model` for `epochs` and leave it with the parameters of the best-scored epoch.
@@ -64,14 +64,15 @@ def train(
             only place where validation labels come in, and nothing of it reaches the gradients.
         patience: Epochs without a better score after which training stops; 0 never stops it.
         groups: Parameters with options of their own, as torch's optimizers take them; without it all are alike.
-        begun: The model is trained already: it stays as it came where no epoch scores better, and `best_epoch` is -1.
+        begun: What a model that is trained already scores: it stays as it came where no epoch scores better, and
+            `best_epoch` is -1.
     """
     optimizer = torch.optim.Adam(groups or model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     log = TrainLog()
     live = model.state_dict()  # shares memory with the model, which Adam changes in place
     best = {key: tensor.clone() for key, tensor in live.items()}
-    if begun:
-        log.best_score = _scored(model, forward, score)
+    if begun is not None:
+        log.best_score = begun
     for epoch in range(epochs):
         model.train()
         optimizer.zero_grad()

@@ -11,8 +11,10 @@ from bes.core.soft import propagated, smoothed
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
+from bes.graph.synthetic import sbm
 from bes.models.encoder_shaper import fused_proba
 from bes.models.soft_pull import Fused, SoftPull
+from bes.models.trust import EdgeTrust
 from models.blocks import block_graph, encoded_blocks
 
 Case = tuple[Graph, NodeSplit, EncoderEnsemble]
@@ -150,3 +152,40 @@ def test_with_few_labels_it_learns_from_the_others() -> None:
         before, after = fused_proba(phi, graph), shaped.predict_proba(graph)
         gains.append(split.score(after.log(), "test")[0] - split.score(before.log(), "test")[0])
     assert sum(gains) > 0
+
+
+def noisy_case() -> Case:
+    """Classes told by features, and edges that say nothing: a GCN is poor on it."""
+    graph = sbm(n_nodes=600, n_classes=3, n_features=8, degree=8.0, noise=0.7, separation=5.0)
+    split = make_split(graph, "random", 0)
+    return graph, split, EncoderEnsemble(["gcn"], 16, epochs=60).fit(graph, split)
+
+
+def test_edges_that_can_be_told_count_by_their_trust() -> None:
+    graph, split, phi = noisy_case()
+    plain = EncoderShaper(40, trust=None).fit(phi, graph, split)
+    shaper = EncoderShaper(40).fit(phi, graph, split)
+    assert (plain.weighted_, plain.explained_) == (False, 0.0)
+    assert shaper.weighted_
+    assert shaper.explained_ >= shaper.trust
+    assert phi.trust_ is None, "what was given stays"
+    before, with_trust = fused_proba(phi, graph), shaper.predict_proba(graph)
+    assert split.score(with_trust.log(), "test")[0] > split.score(before.log(), "test")[0] + 0.05
+    known = EdgeTrust().fit(graph, split.train, split.train_labels)
+    assert torch.equal(with_trust, Fused(shaper.encoders_.encoders_).eval()(known.transform(graph))[0].softmax(1))
+
+
+def test_too_little_explained_leaves_the_graph_as_it_is() -> None:
+    graph, split, phi = noisy_case()
+    bar = EncoderShaper(1).fit(phi, graph, split).explained_
+    assert not EncoderShaper(1, trust=bar + 1e-6).fit(phi, graph, split).weighted_
+    assert EncoderShaper(1, trust=bar - 1e-6).fit(phi, graph, split).weighted_
+
+
+def test_encoders_that_stay_see_the_graph_as_it_came() -> None:
+    graph, split, phi = noisy_case()
+    shaper = EncoderShaper(5, guard=1e9).fit(phi, graph, split)
+    assert shaper.weighted_
+    assert shaper.epoch_ == -1
+    assert shaper.encoders_.trust_ is None
+    assert torch.equal(shaper.predict_proba(graph), fused_proba(phi, graph))

@@ -10,6 +10,9 @@ these that validation did not find worse than another when shaping began. The cl
 weight a node; the next clearest are the band, which is drawn to the class centres of labelled and joined nodes, in the
 hidden layer with rows of length one. The share that joins grows from epoch to epoch, from the clear nodes to the
 boundary, and validation says how far was well: its best epoch is kept, the beginning among them.
+
+Where the graph's edges are plainly of two kinds, those within a class and those across, they first get weights by how
+far each can be trusted (`bes.models.trust`), and the encoders are shaped on the graph that counts them so.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
 from bes.models.guard import honest_gain
 from bes.models.soft_pull import Fused, SoftPull
+from bes.models.trust import EdgeTrust
 from bes.training import SELECTED_ON, Callback, Selection, node_objective, train
 
 
@@ -53,6 +57,9 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         guard: Standard errors by which shaping must gain on validation for the shaped encoders to be kept, where the
             gain is that of nodes without a part in the choice of the epoch (`bes.models.guard`); None always keeps
             the best epoch.
+        trust: Where the likeness of features and neighbours explains at least this share of which edges between
+            labelled nodes join one class (`bes.models.trust`), edges count by how far they can be trusted from here on;
+            None always leaves the graph as it is.
         selection: What chooses the epoch, see `bes.Decoder`.
         random_state: Seed of the dropout.
         device: `"auto"` is the first GPU when there is one, else the CPU.
@@ -60,6 +67,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
     Attributes:
         encoders_: The shaped ensemble; the one that was given stays as it is.
         teacher_: The teacher that was taken.
+        explained_: The share of edges' kinds that could be explained, see `trust`.
+        weighted_: Whether that was enough, so that edges counted by it.
         log_: A `bes.training.TrainLog`; its `best_epoch` is -1 where no epoch was better than the beginning.
         gain_, gain_error_: The gain in accuracy on validation nodes that had no part in the choice of the epoch, and
             its standard error.
@@ -88,6 +97,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         pulled: soft.Pulled = "band",
         temperature: float = 0.1,
         guard: float | None = 0.0,
+        trust: float | None = 0.2,
         selection: Selection = "validation",
         random_state: int = 0,
         device: str | torch.device = "auto",
@@ -108,6 +118,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.pulled = pulled
         self.temperature = temperature
         self.guard = guard
+        self.trust = trust
         self.selection = selection
         self.random_state = random_state
         self.device = device
@@ -124,7 +135,11 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         rng = seeding.generator(self.random_state, "dropout", "shaping", device=device)
         part = pick(SELECTED_ON, self.selection, "selection")
         supervised, score = node_objective(split, part)
-        pull, seen = SoftPull(self, network, graph, split), _Seen(split, part)
+        seen = _Seen(split, part)
+        with torch.no_grad():
+            begun = score(seen(network.eval()(graph)))
+        graph = self._trusted(graph, split)
+        pull = SoftPull(self, network, graph, split)
         self.teacher_ = pull.take_teacher(self.teacher, score, split.nodes(part).numel())
         before = copy.deepcopy(network.state_dict())
         self.log_ = train(
@@ -135,7 +150,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,
-            begun=True,
+            begun=begun,
             callbacks=callbacks,
         )
         folds = seeding.generator(self.random_state, "guard", device=device)
@@ -145,6 +160,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         if judged and self.gain_ <= (self.guard or 0.0) * self.gain_error_:
             self.epoch_ = -1
             network.load_state_dict(before)
+        if self.epoch_ < 0:
+            self.encoders_.trust_ = None  # as they came, on the graph as it came
         network.requires_grad_(False).eval()
         self.history_ = [
             {"layer": 1, "iteration": epoch, "loss": row["loss"], "score": row["score"], "displacement": by}
@@ -154,6 +171,19 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         kept = pull.bands[max(0, self.epoch_) // self.every :][:1]
         self.band_ = torch.cat([pull.free[:0], *kept]).cpu().numpy()
         return self
+
+    def _trusted(self, graph: Graph, split: NodeSplit) -> Graph:
+        """The graph with its edges weighted, where it can be told which of them join one class."""
+        self.explained_, self.weighted_ = 0.0, False
+        if self.trust is None:
+            return graph
+        trust = EdgeTrust().fit(graph, split.train, split.train_labels)
+        self.explained_ = trust.explained_
+        self.weighted_ = trust.explained_ >= self.trust and trust.weight_.size > 0
+        if not self.weighted_:
+            return graph
+        self.encoders_.trust_ = trust
+        return trust.transform(graph)
 
     def predict_proba(self, graph: Graph) -> Tensor:
         """Probability of each class `[N, C]`."""

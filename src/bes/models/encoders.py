@@ -17,6 +17,7 @@ from bes.graph.sparse import Features, Operators
 from bes.graph.splits import NodeSplit
 from bes.models.base import dropout
 from bes.models.convs import CONVS, pick
+from bes.models.trust import EdgeTrust
 from bes.training import SELECTED_ON, Callback, TrainLog, node_objective, train
 
 
@@ -81,6 +82,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
     Attributes:
         encoders_: The trained `Encoder` modules that are kept, in the order of `encoders`.
         logs_: A `bes.training.TrainLog` for each.
+        trust_: A `bes.models.trust.EdgeTrust` by which the graph's edges count, or None where all count alike.
     """
 
     def __init__(
@@ -139,6 +141,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             fitted = [fitted[i] for i in sorted(best)]
         self.encoders_ = [encoder for encoder, _ in fitted]
         self.logs_ = [log for _, log in fitted]
+        self.trust_: EdgeTrust | None = None
         return self
 
     def _fit_one(
@@ -170,7 +173,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             return torch.cat([self._embed(encoder, graph) for encoder in self.encoders_], dim=1)
 
     def place(self, graph: Graph) -> Graph:
-        """The graph on the encoders' device, if it has their features."""
+        """The graph on the encoders' device as they see it, if it has their features."""
         check_is_fitted(self)
         graph = graph.to(seeding.pick_device(self.device))
         expected = self.encoders_[0].conv1.in_channels
@@ -179,7 +182,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
                 f"Graph '{graph.name}' has {graph.n_features} features, but the encoders were fitted on {expected}: "
                 "give a graph with the same features."
             )
-        return graph
+        return self.trust_.transform(graph) if self.trust_ else graph
 
     def _embed(self, encoder: Encoder, graph: Graph) -> Tensor:
         return encoder.embed(graph.x, graph.operators)

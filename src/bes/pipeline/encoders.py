@@ -68,6 +68,7 @@ def describe(result: ArmResult, shaper: EncoderShaper) -> None:
     result.steps = {"tried": len(shaper.history_), "accepted": kept + 1, "halvings": 0}
     result.selected["shaping"] = kept
     result.more["teacher"] = shaper.teacher_
+    result.more["trust"] = {"explained": shaper.explained_, "weighted": shaper.weighted_}
     result.more["guard"] = {"gain": shaper.gain_, "error": shaper.gain_error_, "best_epoch": shaper.log_.best_epoch}
     if kept < 0:
         result.notes.append(

@@ -60,6 +60,15 @@ def test_noise_is_in_the_name_of_the_graph() -> None:
     assert found["features-left-out", "GCN", "CiteSeer -90%"].config.dataset == "citeseer#features:0.9"
 
 
+def test_controls_of_noise_take_the_graph_as_it_is() -> None:
+    found = asks(shaping.noisy_graphs())
+    trust = {row: found["noisy-edges", row, "Cora"].config.encoder_shaper.trust for row in shaping.NOISY_PARTS}
+    own = found["noisy-edges", "BES", "Cora"].config.encoder_shaper.trust
+    assert own is not None
+    assert {row for row, value in trust.items() if value == own} == {"without gravity", "trusted edges alone"}
+    assert {value for value in trust.values() if value != own} == {None}
+
+
 def test_full_labels_is_on_the_graphs_of_the_arena() -> None:
     sheet = shaping.full_labels().sheets[0]
     assert sheet.columns == SUITES["arena-nodes"]().sheets[0].columns

@@ -41,6 +41,15 @@ PARTS: dict[str, Mapping[str, Any]] = {
     "without gravity": {"gravity": 0.0},
 }
 
+#: The same where edges are noisy: the controls take the graph as it is, and two more rows say what trust alone is
+#: worth, and the rest without it.
+NOISY_PARTS: dict[str, Mapping[str, Any]] = {
+    **{row: {**parts, "trust": None} for row, parts in PARTS.items() if row != "without gravity"},
+    "without gravity": PARTS["without gravity"],
+    "without trusted edges": {"trust": None},
+    "trusted edges alone": {"weight": 0.0, "gravity": 0.0},
+}
+
 #: Methods of the arena that use the same nodes otherwise: a GCN from the start, of the same width and features.
 ALONE = {"GCN": "gcn", "GCN, prototypes": "prototypes", "GCN, pseudo-labels": "pseudo-label"}
 
@@ -93,7 +102,12 @@ def noisy_graphs() -> Suite:
         for name in NOISY[:2]
         for share in (0.5, 0.9)
     }
-    note = "Edges: as many random ones between different classes are added as the graph has, before anything is split. "
+    note = (
+        "Edges: as many random ones between different classes are added as the graph has, before anything is split. "
+        "Where likeness tells edges within a class from those across, BES counts edges by it (`bes.models.trust`); "
+        "`more epochs`, `prototypes`, `pseudo-labels` and `without trusted edges` take the graph as it is, and "
+        "`trusted edges alone` trains on with the labelled nodes on the weighted graph. "
+    )
     some = ("BES", CONTROL)
     return Suite(
         "noisy-graphs",
@@ -103,7 +117,7 @@ def noisy_graphs() -> Suite:
                 "noisy-edges",
                 "As many edges between classes again",
                 HONEST,
-                tuple(_cells(doubled, "random")),
+                tuple(_cells(doubled, "random", rows=("BES", CONTROL, *NOISY_PARTS), parts=NOISY_PARTS)),
                 _ABOUT + note,
                 "BES",
             ),
@@ -157,23 +171,26 @@ def _cells(
     rows: Sequence[str] = ("BES", CONTROL, *PARTS),
     alone: Sequence[str] = tuple(ALONE),
     seeds: tuple[int, ...] = FRESH,
+    parts: Mapping[str, Mapping[str, Any]] = PARTS,
 ) -> list[Cell]:
     """Rows of `strong` and of methods alone, on graphs by their titles."""
     found = []
     for row in (*rows, *alone):
         for title, graph in graphs.items():
             splits = FEWER if graph in LARGE else seeds
-            found.append(Cell(row, title, _ask(row, graph, split, splits)))
+            found.append(Cell(row, title, _ask(row, graph, split, splits, parts)))
     return found
 
 
-def _ask(row: str, graph: str, split: str, seeds: tuple[int, ...]) -> Ask:
+def _ask(
+    row: str, graph: str, split: str, seeds: tuple[int, ...], parts: Mapping[str, Mapping[str, Any]] = PARTS
+) -> Ask:
     if row in ALONE:
         method = ALONE[row]
         config = method_config(_config(graph, split), method, options={"features": "unit", "hidden": 64})
         return Ask(config, method, ACCURACY, seeds)
-    parts: Sections = {"encoder_shaper": PARTS[row]} if row in PARTS else {}
-    return Ask(_config(graph, split, parts), "control" if row == CONTROL else "bes", ACCURACY, seeds)
+    own: Sections = {"encoder_shaper": parts[row]} if row in parts else {}
+    return Ask(_config(graph, split, own), "control" if row == CONTROL else "bes", ACCURACY, seeds)
 
 
 def _config(graph: str, split: str, sections: Sections | None = None) -> RunConfig:
