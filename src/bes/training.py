@@ -43,10 +43,11 @@ class TrainLog:
 
 def train(
     model: nn.Module,
-    forward: Callable[[], Out],
+    forward: Callable[..., Out],
     loss: Callable[[Out], Tensor],
     score: Callable[[Out], Score],
     *,
+    shared: Callable[[], Tensor] | None = None,
     epochs: int,
     lr: float,
     weight_decay: float,
@@ -62,6 +63,8 @@ def train(
         loss: From the outputs in training mode to the scalar that is minimised.
         score: From the outputs in evaluation mode to the figure that chooses the epoch. It is the
             only place where validation labels come in, and nothing of it reaches the gradients.
+        shared: What training and evaluation begin with alike, such as the layer before the dropout; `forward` then
+            takes it. An epoch is scored with the same parameters as the next one begins with: once is enough.
         patience: Epochs without a better score after which training stops; 0 never stops it.
         groups: Parameters with options of their own, as torch's optimizers take them; without it all are alike.
         begun: The model is trained already: it stays as it came where no epoch scores better, and `best_epoch` is -1.
@@ -70,15 +73,17 @@ def train(
     log = TrainLog()
     live = model.state_dict()  # shares memory with the model, which Adam changes in place
     best = {key: tensor.clone() for key, tensor in live.items()}
+    given = (shared(),) if shared else ()
     if begun:
-        log.best_score = _scored(model, forward, score)
+        log.best_score = _scored(model, forward, score, given)
     for epoch in range(epochs):
         model.train()
         optimizer.zero_grad()
-        value = loss(forward())
+        value = loss(forward(*given))
         value.backward()
         optimizer.step()
-        current = _scored(model, forward, score)
+        given = (shared(),) if shared else ()
+        current = _scored(model, forward, score, given)
         row = {"epoch": epoch, "loss": value.item(), "score": current[0]}
         log.history.append(row)
         if current > log.best_score:
@@ -94,10 +99,12 @@ def train(
     return log
 
 
-def _scored(model: nn.Module, forward: Callable[[], Out], score: Callable[[Out], Score]) -> Score:
+def _scored(
+    model: nn.Module, forward: Callable[..., Out], score: Callable[[Out], Score], given: tuple[Tensor, ...]
+) -> Score:
     model.eval()
     with torch.no_grad():
-        return score(forward())
+        return score(forward(*given))
 
 
 def node_objective(
