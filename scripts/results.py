@@ -16,6 +16,7 @@ from pathlib import Path
 
 import first_look
 import links
+import speed
 import when_it_helps
 from reached import reached
 from recorded import ROOT, between, versions, write
@@ -155,7 +156,9 @@ def _stamp(records: list[Record]) -> str:
 
 def check() -> None:
     """Exit with a complaint if a page differs from what the records say."""
-    made = [page for part in (documents, first_look.documents, links.documents) for page in part().items()]
+    made = [
+        page for part in (documents, first_look.documents, links.documents, speed.documents) for page in part().items()
+    ]
     pages = dict(made)  # README.md has a part of each
     wrong = dict.fromkeys(path for path, text in made if not path.exists() or path.read_text() != text)
     for path in wrong:

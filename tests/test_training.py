@@ -7,6 +7,7 @@ from bes.graph.graph import Graph
 from bes.graph.links import split_links
 from bes.graph.pairs import PairSplit
 from bes.graph.splits import split_nodes
+from bes.models.encoders import Encoder
 from bes.seeding import generator
 from bes.training import Callback, Score, TrainLog, node_objective, pair_objective, train
 
@@ -69,6 +70,38 @@ def test_the_best_epoch_is_restored_with_its_buffers(scores: list[Score], best: 
     assert log.best_score == scores[best]
     assert all(torch.equal(value, states[best][key]) for key, value in model.state_dict().items())
     assert model.passes.item() == best + 1
+
+
+@pytest.mark.parametrize("begun", [None, (0.0, -9.0), (0.9, -0.1)])
+@pytest.mark.parametrize("patience", [0, 2])
+def test_what_evaluation_shares_with_the_next_step_changes_no_bit(
+    small_graph: Graph, begun: tuple[float, float] | None, patience: int
+) -> None:
+    """Same losses, same scores, same epoch, same parameters, with one first layer an epoch instead of two."""
+    split, found, calls = split_nodes(small_graph, seed=0), [], []
+    x, ops = small_graph.x, small_graph.operators
+    for share in (False, True):
+        rng = generator(0, "dropout")
+        encoder = Encoder("gcn", small_graph.n_features, 8, split.n_classes, generator=generator(0, "init"))
+        options = {"epochs": 12, "lr": 0.05, "weight_decay": 5e-4, "patience": patience, "begun": begun}
+        objective = node_objective(split)
+
+        def embed(encoder: Encoder = encoder) -> Tensor:
+            calls.append(encoder.training)
+            return encoder.embed(x, ops)
+
+        def read(hidden: Tensor, encoder: Encoder = encoder, rng: torch.Generator = rng) -> Tensor:
+            return encoder.read(hidden, ops, rng)
+
+        if share:
+            log = train(encoder, read, *objective, shared=embed, **options)
+        else:
+            log = train(encoder, lambda encoder=encoder, rng=rng: encoder(x, ops, rng), *objective, **options)
+        found.append((log, encoder.state_dict()))
+    (plain, weights), (shared, others) = found
+    assert plain == shared
+    assert all(torch.equal(weights[key], others[key]) for key in weights)
+    assert len(calls) == len(shared.history) + 1
 
 
 def test_history_and_callbacks_see_each_epoch() -> None:

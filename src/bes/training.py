@@ -43,10 +43,11 @@ class TrainLog:
 
 def train(
     model: nn.Module,
-    forward: Callable[[], Out],
+    forward: Callable[..., Out],
     loss: Callable[[Out], Tensor],
     score: Callable[[Out], Score],
     *,
+    shared: Callable[[], Tensor] | None = None,
     epochs: int,
     lr: float,
     weight_decay: float,
@@ -62,6 +63,8 @@ def train(
         loss: From the outputs in training mode to the scalar that is minimised.
         score: From the outputs in evaluation mode to the figure that chooses the epoch. It is the
             only place where validation labels come in, and nothing of it reaches the gradients.
+        shared: What training and evaluation begin with alike, such as the layer before the dropout; `forward` then
+            takes it. An epoch is scored with the same parameters as the next one begins with: once is enough.
         patience: Epochs without a better score after which training stops; 0 never stops it.
         groups: Parameters with options of their own, as torch's optimizers take them; without it all are alike.
         begun: What a model that is trained already scores: it stays as it came where no epoch scores better, and
@@ -73,13 +76,15 @@ def train(
     best = {key: tensor.clone() for key, tensor in live.items()}
     if begun is not None:
         log.best_score = begun
+    given = (shared(),) if shared else ()
     for epoch in range(epochs):
         model.train()
         optimizer.zero_grad()
-        value = loss(forward())
+        value = loss(forward(*given))
         value.backward()
         optimizer.step()
-        current = _scored(model, forward, score)
+        given = (shared(),) if shared else ()
+        current = _scored(model, forward, score, given)
         row = {"epoch": epoch, "loss": value.item(), "score": current[0]}
         log.history.append(row)
         if current > log.best_score:
@@ -95,10 +100,12 @@ def train(
     return log
 
 
-def _scored(model: nn.Module, forward: Callable[[], Out], score: Callable[[Out], Score]) -> Score:
+def _scored(
+    model: nn.Module, forward: Callable[..., Out], score: Callable[[Out], Score], given: tuple[Tensor, ...]
+) -> Score:
     model.eval()
     with torch.no_grad():
-        return score(forward())
+        return score(forward(*given))
 
 
 def node_objective(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bes.graph.graph import undirected
-from bes.graph.sparse import Operators, Sparse
+from bes.graph.sparse import Operators, Sparse, product
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**31))
@@ -23,6 +23,22 @@ def test_product_and_its_gradients_are_those_of_the_dense_matrix(rows, cols, wid
     assert torch.equal(matrix.to_dense(), dense)
     assert torch.equal(matrix.transposed.to_dense(), dense.T)
     assert matrix.transposed.transposed is matrix
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("width", [0, 1, 5, 64])
+def test_product_takes_any_layout_and_any_row(dtype, width):
+    """Empty rows, a row of all columns, a transposed and a cut factor, and none."""
+    rng = torch.Generator().manual_seed(0)
+    dense = torch.randn(7, 9, generator=rng, dtype=dtype) * (torch.rand(7, 9, generator=rng) < 0.3)
+    dense[2], dense[4] = 0, 1
+    csr = Sparse.from_dense(dense).csr
+    for right in (torch.randn(width, 9, dtype=dtype).t(), torch.randn(9, width + 3, dtype=dtype)[:, 2 : 2 + width]):
+        torch.testing.assert_close(product(csr, right), dense @ right, atol=1e-5, rtol=1e-5)
+    vector = torch.randn(9, dtype=dtype)
+    torch.testing.assert_close(product(csr, vector), dense @ vector, atol=1e-5, rtol=1e-5)
+    nothing = Sparse.from_dense(torch.zeros(3, 4, dtype=dtype)).csr
+    assert torch.equal(product(nothing, torch.ones(4, 2, dtype=dtype)), torch.zeros(3, 2, dtype=dtype))
 
 
 def test_product_can_be_differentiated_twice():

@@ -153,10 +153,10 @@ class Worker:
 
 def _record(unit: Unit, split: str, arm: ArmResult, data_hash: str) -> dict[str, Any]:
     record = record_of(unit.config, split, unit.seed, arm, data_hash)
-    return {"status": "done", **_stamp(), **record}
+    return {"status": "done", **stamp(), **record}
 
 
-def _stamp() -> dict[str, str]:
+def stamp() -> dict[str, str]:
     """When and on what a run was made."""
     gpu = "a" if torch.cuda.is_available() else "no"
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {gpu} GPU"
@@ -168,7 +168,7 @@ def failed(unit: Unit, arm: str, error: str, data_hash: str) -> dict[str, Any]:
     return {
         "status": "failed",
         "error": error,
-        **_stamp(),
+        **stamp(),
         "dataset": unit.config.dataset,
         "task": unit.config.task,
         "split": unit.config.split,

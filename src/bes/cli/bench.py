@@ -43,6 +43,9 @@ def bench(
             autocompletion=words("processes", "ray"),
         ),
     ] = "processes",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Of the suite speed: without growth, which takes an hour or more.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="The store, shared by all suites, and what is written from it.")] = Path(
         "bench"
     ),
@@ -64,6 +67,7 @@ def bench(
     from bes.bench.store import Store
     from bes.bench.suites import chosen_suites, listed
     from bes.bench.terminal import show
+    from bes.errors import InputError
     from bes.records import library_version
 
     shown = not (quiet or as_json)
@@ -74,8 +78,10 @@ def bench(
         )
         return
     if speed.NAME in suites:
-        _speed(suites, as_json=as_json, shown=shown)
+        _speed(suites, out, quick=quick, resume=resume, minutes=limit_minutes, as_json=as_json, shown=shown)
         return
+    if quick:
+        raise InputError(f"--quick is of the suite '{speed.NAME}' alone: leave it out, or use --limit-minutes.")
     chosen, make_crew = chosen_suites(suites), pick_crew(on)
     store = Store(out, library_version())
     with console.waiting("reading the data sets", show=shown):
@@ -101,20 +107,27 @@ def bench(
         raise typer.Exit(1)
 
 
-def _speed(suites: list[str], *, as_json: bool, shown: bool) -> None:
-    """Ratios that are measured here and now: nothing of it goes into a store."""
+def _speed(
+    suites: list[str], out: Path, *, quick: bool, resume: bool, minutes: float | None, as_json: bool, shown: bool
+) -> None:
+    """Ratios that are measured here and now; only growth goes on where it was."""
     from bes import console
-    from bes.bench.speed import NAME, PARTS
+    from bes.bench.speed import NAME, QUICK, Kept, measure
+    from bes.bench.speed.output import as_json as listed
+    from bes.bench.speed.output import write
     from bes.bench.terminal import show_timing
     from bes.errors import InputError
 
     if suites != [NAME]:
         raise InputError(f"The suite '{NAME}' measures time, and others would disturb it: call it by itself.")
-    found = []
-    for part in PARTS.values():
-        for one in part():
-            found.append(one)
-            if shown:
-                show_timing(one, console.out)
+    kept = Kept(out / NAME)
+    if not resume:
+        kept.set_aside()
+    for one in measure(kept, QUICK if quick else None, minutes):
+        if shown:
+            show_timing(one, console.out)
     if as_json:
-        console.print_json([one.as_dict() for one in found])
+        console.print_json(listed(kept.lines()))
+    files, notes = write(kept.lines(), out / NAME)
+    if shown:
+        console.print_written(files, notes)

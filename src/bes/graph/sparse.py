@@ -89,16 +89,32 @@ class Sparse:
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         if dense.requires_grad:
-            product: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
-            return product
-        return self.csr @ dense
+            found: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
+            return found
+        return product(self.csr, dense)
+
+
+def product(csr: Tensor, dense: Tensor) -> Tensor:
+    """A CSR matrix `[R, C]` times `dense` `[C, d]`, without gradients.
+
+    A row of the result is a weighted sum of rows, which is what a bag of embeddings is too. On a CPU torch's kernel
+    for those, compiled for the width at hand and with prefetches, takes a third of the time of its sparse product.
+    """
+    fits = dense.dim() == 2 and dense.device.type == "cpu" and dense.dtype == csr.dtype == torch.float32
+    if not fits:
+        return csr @ dense
+    pointer, column, value = csr.crow_indices(), csr.col_indices(), csr.values()
+    summed: Tensor = torch.embedding_bag(
+        dense.detach(), column, pointer, mode=0, per_sample_weights=value, include_last_offset=True
+    )[0]
+    return summed
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, matrix: Sparse, dense: Tensor) -> Tensor:
         ctx.matrix = matrix  # type: ignore[attr-defined]
-        return matrix.csr @ dense
+        return product(matrix.csr, dense)
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor) -> tuple[None, Tensor]:

@@ -39,7 +39,11 @@ class DecoderNet(nn.Module):
 
     def forward(self, propagated: Tensor, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
         """Logits `[N, C]`; `rng` is the stream of the dropout, used in training mode only."""
-        hidden: Tensor = self.norm(self.conv1.transform(propagated)).relu()
+        return self.read(self.conv1.transform(propagated), ops, rng)
+
+    def read(self, first: Tensor, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
+        """Logits `[N, C]` of what `conv1` gave."""
+        hidden = self.norm(first).relu()
         logits: Tensor = self.conv2(dropout(hidden, self.dropout, rng) if self.training else hidden, ops)
         return logits
 
@@ -113,9 +117,10 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         loss, score = node_objective(split, part)
         self.log_ = train(
             net,
-            lambda: net(propagated, graph.operators, rng),
+            lambda first: net.read(first, graph.operators, rng),
             loss,
             score,
+            shared=lambda: net.conv1.transform(propagated),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,

@@ -2,12 +2,13 @@
 
 Autograd would store several arrays of one row an edge, and touching that fresh memory costs more than the
 arithmetic. Here the weighted sum and its gradients are sparse products, and what needs a row an edge goes
-block by block through the cache.
+block by block through the cache, summed along rows: never scattered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from bes.graph.sparse import Operators
+from bes.graph.sparse import Operators, product
 
 SLOPE = 0.2  # of LeakyReLU, in both attention layers
 _BLOCK = 2**18  # numbers at a time: 1 MiB, which the cache holds
@@ -55,7 +56,7 @@ class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, score: Tensor, h: Tensor, ops: Operators) -> Tensor:
         alpha = softmax(score, ops)
-        out = _matrix(ops, alpha) @ h
+        out = product(_matrix(ops, alpha), h)
         ctx.ops = ops
         ctx.save_for_backward(alpha, h, out)
         return out
@@ -68,39 +69,65 @@ class _Attend(torch.autograd.Function):
         inner = torch.sparse.sampled_addmm(_matrix(ops, alpha), grad, h.t(), beta=0.0).values()
         mean = (grad * out).sum(1)  # sum_j alpha_ij inner_ij, without a pass over the edges
         score_grad = alpha * (inner - mean.index_select(0, ops.looped[0]))
-        return score_grad, _matrix(ops, alpha.index_select(0, reversed_edges(ops))) @ grad, None
+        return score_grad, product(_matrix(ops, alpha.index_select(0, reversed_edges(ops))), grad), None
 
 
 class _PairScore(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, att: Tensor, ops: Operators) -> Tensor:
+        both = torch.cat([left, right])
         ctx.ops = ops
-        ctx.save_for_backward(left, right, att)
+        ctx.save_for_backward(both, att)
         score = left.new_empty(ops.looped.shape[1])
-        for part, _, _, z in _blocks(left, right, ops):
-            torch.mv(F.leaky_relu_(z, SLOPE), att, out=score[part])
+        for _, part in _blocks(ops, left.shape[1]):
+            torch.mv(F.leaky_relu_(_pairs(both, ops.looped[:, part].flip(0)), SLOPE), att, out=score[part])
         return score
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        left, right, att = ctx.saved_tensors
-        left_grad, right_grad, att_grad = torch.zeros_like(left), torch.zeros_like(right), torch.zeros_like(att)
-        for part, row, col, z in _blocks(left, right, ctx.ops):
-            sloped = torch.ops.aten.leaky_relu_backward(grad[part, None].expand_as(z), z, SLOPE, False)
-            left_grad.index_add_(0, col, sloped)
-            right_grad.index_add_(0, row, sloped)
-            att_grad += F.leaky_relu_(z, SLOPE).t() @ grad[part]
-        return left_grad.mul_(att), right_grad.mul_(att), att_grad, None
+        """With s_ij the slopes at left_j + right_i: sum_i g_ij s_ij for left_j, and sum_j g_ij s_ij for right_i.
+
+        Either sum runs along rows, the first along those of the transposed pattern. Their products with
+        left and right hold the gradient of a: LeakyReLU(z) = s z.
+        """
+        both, att = ctx.saved_tensors
+        ops = ctx.ops
+        sums = torch.empty_like(both)
+        left, right = sums.chunk(2)
+        for rows, part in _blocks(ops, both.shape[1]):
+            edges = ops.looped[:, part]
+            reverse = grad.index_select(0, reversed_edges(ops)[part])
+            left[rows] = _sloped_sums(_pairs(both, edges), reverse, rows, ops)
+            right[rows] = _sloped_sums(_pairs(both, edges.flip(0)), grad[part], rows, ops)
+        att_grad = torch.linalg.vecdot(sums, both, dim=0)
+        sums *= att
+        return left, right, att_grad, None
 
 
-def _blocks(left: Tensor, right: Tensor, ops: Operators) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
-    """Slices of the edges with their rows, their columns and left_j + right_i."""
-    size = max(1, _BLOCK // left.shape[1])
-    for start in range(0, ops.looped.shape[1], size):
-        part = slice(start, start + size)
-        row, col = ops.looped[:, part]
-        yield part, row, col, left.index_select(0, col).add_(right.index_select(0, row))
+def _blocks(ops: Operators, width: int) -> Iterator[tuple[slice, slice]]:
+    """Slices of the nodes, and of the edges that enter them: blocks that the cache holds but for larger rows."""
+    pointer = ops.gcn.csr.crow_indices()
+    n_edges = ops.looped.shape[1]
+    starts = torch.arange(0, n_edges, max(1, _BLOCK // width), dtype=pointer.dtype, device=pointer.device)
+    rows = torch.cat([torch.searchsorted(pointer, starts, right=True) - 1, pointer.new_tensor([ops.n_nodes])]).unique()
+    edges = pointer[rows].tolist()
+    for (first, last), (start, end) in zip(pairwise(rows.tolist()), pairwise(edges), strict=True):
+        yield slice(first, last), slice(start, end)
+
+
+def _pairs(both: Tensor, edges: Tensor) -> Tensor:
+    """left_u + right_v for edges (u, v) `[2, e]`, from left and right one below the other: `[e, d]`."""
+    u, v = edges
+    return F.embedding_bag(torch.stack([u, v + both.shape[0] // 2], dim=1), both, mode="sum")
+
+
+def _sloped_sums(z: Tensor, grad: Tensor, rows: slice, ops: Operators) -> Tensor:
+    """Sums over the edges of each row of g s: `[e, d]` and `[e]` -> `[rows, d]`."""
+    sloped = torch.ops.aten.leaky_relu_backward(grad[:, None].expand_as(z), z, SLOPE, False)
+    pointer = ops.gcn.csr.crow_indices()[rows.start : rows.stop + 1].long()
+    each = torch.arange(len(z), device=z.device)
+    return F.embedding_bag(each, sloped, pointer - pointer[0], mode="sum", include_last_offset=True)
 
 
 def attend(score: Tensor, h: Tensor, ops: Operators) -> Tensor:

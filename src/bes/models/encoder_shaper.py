@@ -144,9 +144,10 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         before = copy.deepcopy(network.state_dict())
         self.log_ = train(
             network,
-            lambda: network(graph, rng),
+            lambda hidden: network.read(hidden, graph, rng),
             lambda out: supervised(out[0]) + pull(out),
             lambda out: score(seen(out)),
+            shared=lambda: network.embed(graph),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,

@@ -155,9 +155,10 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         loss, score = node_objective(split, pick(SELECTED_ON, self.selection, "selection"))
         log = train(
             encoder,
-            lambda: encoder(graph.x, graph.operators, rng),
+            lambda hidden: encoder.read(hidden, graph.operators, rng),
             loss,
             score,
+            shared=lambda: encoder.embed(graph.x, graph.operators),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,

@@ -34,12 +34,20 @@ class Fused(nn.Module):
 
     def forward(self, graph: Graph, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """Logits `[N, C]` and hidden layers `[N, D]`; `rng` is the stream of the dropout in training mode."""
-        ops, logits, hidden = graph.operators, [], []
-        for encoder in self.encoders:
-            assert isinstance(encoder, Encoder)
-            hidden.append(encoder.embed(graph.x, ops))
-            logits.append(encoder.read(hidden[-1], ops, rng))
-        return torch.stack(logits).mean(0), torch.cat(hidden, dim=1)
+        return self.read(self.embed(graph), graph, rng)
+
+    def embed(self, graph: Graph) -> Tensor:
+        """The hidden layers `[N, D]`, before any dropout."""
+        return torch.cat([one.embed(graph.x, graph.operators) for one in self._each()], dim=1)
+
+    def read(self, hidden: Tensor, graph: Graph, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """What `forward` gives, from the hidden layers."""
+        parts = hidden.split([one.conv1.out_channels for one in self._each()], dim=1)
+        logits = [one.read(part, graph.operators, rng) for one, part in zip(self._each(), parts, strict=True)]
+        return torch.stack(logits).mean(0), hidden
+
+    def _each(self) -> list[Encoder]:
+        return [one for one in self.encoders if isinstance(one, Encoder)]
 
 
 class SoftPull:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from bes.bench import speed
+from bes.bench.speed.kept import Kept
 from bes.bench.speed.model import Timing, in_turns
 from bes.bench.speed.rivals import WIDTH, _pyg, conv_steps, our_step, their_step
 from bes.bench.speed.roofline import roofline, sparse_bytes
@@ -83,15 +85,52 @@ def test_graphs_that_are_not_here_are_left_out(monkeypatch: pytest.MonkeyPatch, 
     assert list(stages(("cora",))) == []
 
 
-def test_the_command_prints_lines_or_json(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    def part() -> Iterator[Timing]:
+@pytest.fixture
+def one_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """One timing a part instead of measurements, and a folder for what is left."""
+
+    def part(_: Kept) -> Iterator[Timing]:
         yield Timing("conv-step", "cora", "gcn", 2.0, 7.0)
 
-    monkeypatch.setattr(speed, "PARTS", {"conv-step": part})
-    assert "3.50 times" in command("bench", "speed").out
-    (shown,) = json.loads(command("bench", "speed", "--json").out)
+    def grown(kept: Kept) -> Iterator[Timing]:
+        for nodes in (10_000, 100_000, 1_000_000):
+            if (f"sbm-{nodes}", "inference") not in kept.known("growth"):
+                more = {"nodes": nodes, "peak_mib": 300.0, "used_mib": nodes / 1000, "seconds": 1.0}
+                yield Timing("growth", f"sbm-{nodes}", "inference", nodes / 50, more=more)
+
+    monkeypatch.setattr(speed, "PARTS", {"conv-step": part, "growth": grown})
+    monkeypatch.setattr(speed, "QUICK", ("conv-step",))
+    return tmp_path
+
+
+def test_the_command_prints_lines_or_json(command: Callable[..., Any], one_part: Path) -> None:
+    assert "3.50 times" in command("bench", "speed", "--quick", "--out", str(one_part)).out
+    (shown,) = json.loads(command("bench", "speed", "--quick", "--json", "--out", str(one_part)).out)
     assert (shown["kind"], shown["graph"], shown["name"], shown["ratio"]) == ("conv-step", "cora", "gcn", 3.5)
+
+
+def test_growth_goes_on_and_ends_with_exponents(command: Callable[..., Any], one_part: Path) -> None:
+    assert "sbm-" not in command("bench", "speed", "--limit-minutes", "0", "--out", str(one_part)).out
+    found = json.loads(command("bench", "speed", "--json", "--out", str(one_part)).out)
+    assert [one["kind"] for one in found] == ["conv-step", *["growth"] * 4]
+    assert found[-1]["time_exponent"] == pytest.approx(1.0)
+    assert found[-1]["memory_exponent"] == pytest.approx(1.0)
+    lines = (one_part / "speed" / "timings.jsonl").read_text().splitlines()
+    command("bench", "speed", "--out", str(one_part))
+    again = (one_part / "speed" / "timings.jsonl").read_text().splitlines()
+    assert len(again) == len(lines) + 1  # growth is known, a step is measured again
+    command("bench", "speed", "--no-resume", "--out", str(one_part))
+    assert len((one_part / "speed" / "timings.jsonl").read_text().splitlines()) == 4
+
+
+def test_the_command_leaves_a_page_and_its_picture(command: Callable[..., Any], one_part: Path) -> None:
+    command("bench", "speed", "--out", str(one_part))
+    text = (one_part / "speed" / "speed.md").read_text()
+    assert "2.0 / 7.0 = **3.5**" in text
+    assert "| 1.00 | 1.00 |" in text
+    assert (one_part / "speed" / "speed.png").stat().st_size > 1000
 
 
 def test_it_is_called_by_itself(command: Callable[..., Any], refused: Callable[..., Any]) -> None:
     refused(command("bench", "speed", "table1"), "'speed'", "by itself")
+    refused(command("bench", "table1", "--quick"), "--quick", "speed")

@@ -1,0 +1,54 @@
+"""Write docs/results/speed.md from what `bes bench speed` measures.
+
+python scripts/speed.py                measure (needs BES_DATA; growth takes an hour or more, and goes on where it was)
+python scripts/speed.py --parts roofline,growth      only these, the rest as it is kept
+python scripts/speed.py --write        write the page from the committed records alone
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from recorded import ROOT, write
+
+from bes.bench.figures import save
+from bes.bench.speed import PARTS, Kept, measure
+from bes.bench.speed.figure import draw
+from bes.bench.speed.page import page
+from bes.bench.store import pack, unpack
+from bes.bench.terminal import show_timing
+from bes.console import out as console
+
+RECORDS = ROOT / "results" / "speed.jsonl.gz"
+PAGE = ROOT / "docs" / "results" / "speed.md"
+FIGURE = PAGE.parent / "figures" / "speed"
+
+
+def run(parts: list[str]) -> None:
+    """Measure, from the committed records on; keep what was found and draw it."""
+    kept = Kept(ROOT / "runs" / "speed")
+    if not kept.path.exists() and RECORDS.exists():
+        kept.path.parent.mkdir(parents=True, exist_ok=True)
+        kept.path.write_text("".join(json.dumps(line) + "\n" for line in unpack(RECORDS)))
+    for one in measure(kept, parts):
+        show_timing(one, console)
+    pack([{**line, "place": place} for place, line in enumerate(kept.lines())], RECORDS)
+    save(draw(kept.lines()), FIGURE)
+
+
+def documents() -> dict[Path, str]:
+    """The page as the committed records, and nothing else, make it."""
+    lines = sorted(unpack(RECORDS), key=lambda line: line["place"])
+    return {PAGE: page(lines, f"figures/{FIGURE.name}.png")}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="only write the page, from the committed records")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
+    given = parser.parse_args()
+    if not given.write:
+        run(given.parts.split(",") if given.parts else [])
+    write(documents())

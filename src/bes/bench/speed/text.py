@@ -1,0 +1,75 @@
+"""The sentences of the page of speed; every number in them comes from what was measured."""
+
+from __future__ import annotations
+
+#: Ratios that a training step must reach, by graph and convolution.
+BARS = {
+    ("cora", "gcn"): 3.0,
+    ("cora", "cheb"): 15.0,
+    ("cora", "sage"): 6.0,
+    ("pubmed", "gcn"): 2.0,
+    ("pubmed", "cheb"): 6.0,
+    ("pubmed", "sage"): 3.0,
+}
+
+#: Share of the memory's bandwidth that sparse products should reach, and the steepest growth that is allowed.
+SHARE, STEEPEST = 0.6, 1.1
+
+HEAD = """# Speed
+
+Written by `bes bench speed` from what it measured: {stamp}.
+
+Whatever is compared is measured in one process, in turns, and by medians, so that a slow moment of the machine
+slows both sides. Ratios can be compared between machines, milliseconds cannot.
+
+![speed]({figure})
+"""
+
+CONV = """## One training step against PyTorch Geometric
+
+Forward, backward and Adam of two layers, 64 wide, on the full graph: ours / PyTorch Geometric, in milliseconds, and
+the ratio. Ours is the step that `bes run` takes: sparse features, cached operators with their transposes, fused
+Adam. PyTorch Geometric's is its usual example: dense features, its layers as they come, Adam.
+
+{table}
+
+The least ratio is {least}. Of the {asked} ratios that are asked for ({bars}), {held} hold.
+"""
+
+STAGES = """## Stages of a run
+
+The median over three seeds of each stage of `bes run`, and the shaping stage against the training of the encoders
+that it follows.
+
+{table}
+"""
+
+LIMITS = """## Products against this machine's limits
+
+Measured limits: {measured}. A product's limit is the time in which the bytes that it must move (or the flops that
+it must do) would pass at the rate that the triad (or the large product) reached in the same turns.
+
+{table}
+
+The bytes of a sparse product are the matrix once (4 for a value and 4 for an index an entry), the result once, and
+a row of the dense factor for each entry: the graph has no order in its nodes, so that a row is not in a cache when
+it is needed. {low}
+"""
+
+#: What is said of sparse products that stay below `SHARE`.
+LOW = """Below {share:.0%} here: {names}. What is not counted takes the rest: the lines of the result that are
+read before they are written, the pages of a fresh result, and the look-up of an address an entry, because rows lie on
+as many pages as there are; a triad walks along its arrays and waits for none of these."""
+
+GROWTH = """## Growth
+
+Block graphs with an average degree of 14 and 64 features; each stage and size in a process of its own. Time is the
+stage's median, for shaping that of the whole command `bes shape` (as it comes: two layers of 200 iterations, half
+of the nodes labelled) without that of a thousand nodes. Memory is the peak of the process seen from outside,
+reading the graph included. Exponents are between 100,000 and 1,000,000 nodes, those of memory after subtracting the
+peak of the same command on a thousand nodes, which is the interpreter and its libraries.
+
+{table}
+
+{said}
+"""

@@ -1,0 +1,80 @@
+"""One stage on a stored graph, for a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bes.bench.speed.model import in_turns
+from bes.bench.speed.rivals import WIDTH, Step, our_step
+from bes.graph.graph import Graph
+from bes.graph.splits import NodeSplit, make_split
+from bes.graph.synthetic import sbm
+from bes.models.decoders import DecoderNet
+from bes.models.encoders import Encoder
+from bes.tasks.node import score
+
+CLASSES, DEGREE = 10, 14.0
+
+
+def make(folder: Path, nodes: int) -> None:
+    """A block graph, as arrays."""
+    graph = sbm(n_nodes=nodes, n_classes=CLASSES, n_features=WIDTH, degree=DEGREE)
+    for name in ("x", "edge_index", "y"):
+        np.save(folder / f"{name}.npy", getattr(graph, name).numpy())
+
+
+def read(folder: Path) -> Graph:
+    x, edge_index, y = (torch.from_numpy(np.load(folder / f"{name}.npy")) for name in ("x", "edge_index", "y"))
+    return Graph(x, edge_index, y, "sbm")
+
+
+def inference(graph: Graph, split: NodeSplit) -> Callable[[], object]:
+    """Embeddings and logits of all nodes, exactly."""
+    encoder = Encoder("gcn", graph.n_features, WIDTH, split.n_classes).requires_grad_(False).eval()
+    return lambda: encoder(graph.x, graph.operators)
+
+
+def decoder_step(graph: Graph, split: NodeSplit) -> Callable[[], object]:
+    """A training step of the decoder on embeddings that are propagated once."""
+    sizes = (graph.n_features, WIDTH, split.n_classes)
+    net = DecoderNet("cheb", sizes, norm=False, dropout=0.5, generator=torch.Generator().manual_seed(0))
+    propagated, rng = net.conv1.propagate(torch.as_tensor(graph.x), graph.operators), torch.Generator()
+    return Step(net, lambda: net(propagated, graph.operators, rng), split, fused=True)
+
+
+def evaluation(graph: Graph, split: NodeSplit) -> Callable[[], object]:
+    """Accuracy, F1 and AUROC on validation and test."""
+    prob = torch.randn(graph.n_nodes, split.n_classes, generator=torch.Generator().manual_seed(0)).softmax(1)
+    return lambda: score(split, prob)
+
+
+#: From a graph and a split to what is timed.
+STAGES: dict[str, Callable[[Graph, NodeSplit], Callable[[], object]]] = {
+    "encoder step, gcn": partial(our_step, "gcn"),
+    "encoder step, cheb": partial(our_step, "cheb"),
+    "inference": inference,
+    "decoder step": decoder_step,
+    "evaluation": evaluation,
+}
+
+
+def run(stage: str, folder: Path, seconds: float = 5.0) -> float:
+    """Median milliseconds of what takes at most about `seconds`, or three turns."""
+    graph = read(folder)
+    (took,) = in_turns(STAGES[stage](graph, make_split(graph, "random", 0)), seconds=seconds, least=3)
+    return took
+
+
+def main() -> None:
+    """`make FOLDER NODES` stores a graph, `STAGE FOLDER` prints the median milliseconds of a stage on it."""
+    command, place = sys.argv[1], Path(sys.argv[2])
+    if command == "make":
+        make(place, int(sys.argv[3]))
+    else:
+        print(run(command, place))
