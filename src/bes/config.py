@@ -93,6 +93,7 @@ class ShaperConfig(_Frozen):
     unit: options.Unit = "absolute"
     weight_decay: float = Field(5e-4, ge=0)
     tol: float = Field(0.05, ge=0)
+    displacement_sample: int | None = Field(None, ge=2)
 
 
 class EncoderShaperConfig(_Frozen):
