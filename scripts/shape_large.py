@@ -23,7 +23,7 @@ WIDTH, CLASSES, LATENT, BLOCK = 64, 10, 8, 1 << 18
 
 
 def make_embeddings(folder: Path, n: int, seed: int = 0) -> tuple[Path, Path]:
-    """`z.npy` `[n, 64]` and `y.npy` `[n]`, made in blocks: overlapping Gaussian classes in few dimensions, and noise."""
+    """`z.npy` `[n, 64]` and `y.npy` `[n]`, made in blocks: overlapping classes in few dimensions, and noise."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((CLASSES, LATENT), dtype=np.float32) * 1.2
     spread = np.linalg.qr(rng.standard_normal((WIDTH, LATENT)))[0].T.astype(np.float32)

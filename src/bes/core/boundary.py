@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from bes.core import rows
 from bes.core.neighbors import BLOCK, smallest, squared_distances
 from bes.core.rows import Rows
 from bes.core.search import search
@@ -58,7 +59,7 @@ class Slabs:
     def contains(self, z: Rows, delta: float) -> Tensor:
         """Rows of `z` `[N, D]` that lie in the slab of any pair, `[N]` bool: the region B of Eq. 5."""
         inside = torch.zeros(z.shape[0], dtype=torch.bool, device=z.device)
-        step = max(1, BLOCK // max(1, self.offset.numel()))
+        step = max(1, min(BLOCK // max(1, self.offset.numel()), rows.WHOLE // z.shape[1]))
         for start in range(0, z.shape[0], step):
             part = z[start : start + step].to(self.normal)
             inside[start : start + step] = ((part @ self.normal.T - self.offset).abs() <= delta).any(1)

@@ -11,7 +11,7 @@ from bes.core import update
 from bes.core.attention import BoundaryAttention, Inputs, Neighborhoods, Weights
 from bes.core.group import ALONE, Group, total
 from bes.core.objective import Objective
-from bes.core.rows import WHOLE, Rows, Through, blocks, in_memory
+from bes.core.rows import Rows, Through, blocks, in_memory, is_small
 
 
 class LayerProblem:
@@ -50,7 +50,7 @@ class LayerProblem:
         """The input of own rows for every pass; None where it is read in blocks."""
         if self.layer.mixes_nodes:
             return own_inputs(self.layer, self.z[:], around, self.group)
-        if self.sample is not None or self.own * self.z.shape[1] > WHOLE:
+        if self.sample is not None or not is_small(self.own, self.z.shape[1]):
             return None
         return self.layer.read(self.z[: self.own])
 

@@ -39,9 +39,14 @@ class Rows(Protocol):
         ...
 
 
+def is_small(n: int, width: int) -> bool:
+    """Whether `n` rows of `width` numbers are worked on whole."""
+    return n * width <= WHOLE
+
+
 def blocks(n: int, width: int) -> Iterator[slice]:
     """Slices of `n` rows of `width` numbers; one slice where they are few."""
-    step = max(1, n if n * width <= WHOLE else STEP // width)
+    step = max(1, n if is_small(n, width) else STEP // width)
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 
@@ -105,7 +110,7 @@ class Mapped:
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(self.shape[0])
             raw = np.empty((max(0, stop - start), self.shape[1]), self.array.dtype)
-            self._read(raw.data.cast("B"), start)
+            self._read(raw.reshape(-1).view(np.uint8).data, start)
         else:
             raw = self._scattered(rows.cpu().numpy())
         return torch.from_numpy(raw).to(self.device, self.dtype)
@@ -116,7 +121,7 @@ class Mapped:
         sorted_rows = rows[order]
         found = np.empty((len(rows), self.shape[1]), self.array.dtype)
         ends = np.flatnonzero(np.diff(sorted_rows, append=-2) != 1) + 1
-        view = found.data.cast("B")
+        view = found.reshape(-1).view(np.uint8).data
         start = 0
         for end in ends.tolist():
             self._read(view[start * self._stride : end * self._stride], int(sorted_rows[start]))
@@ -146,7 +151,7 @@ def is_large_map(z: Any) -> TypeGuard[np.memmap]:
     return (
         isinstance(z, np.memmap)
         and z.ndim == 2
-        and z.size > WHOLE
+        and not is_small(*z.shape)
         and z.flags.c_contiguous
         and z.dtype.isnative
         and z.dtype.kind in "fiu"
