@@ -93,6 +93,7 @@ class ShaperConfig(_Frozen):
     unit: options.Unit = "absolute"
     weight_decay: float = Field(5e-4, ge=0)
     tol: float = Field(0.05, ge=0)
+    displacement_sample: int | None = Field(None, ge=2)
 
 
 class EncoderShaperConfig(_Frozen):
@@ -262,9 +263,8 @@ def _sorted_json(content: dict[str, Any]) -> str:
 #: Sections by how shaping is done that it has no part in.
 _IDLE = {"layers": {"encoder_shaper"}, "encoders": {"shaper"}}
 
-
 #: Options that came when there were records already, with the value at which they leave run ids as they were.
-_LATER = (("encoder_shaper", "trust", 0.2),)
+_LATER = (("encoder_shaper", "trust", 0.2), ("shaper", "displacement_sample", None))
 
 
 def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str) -> str:
