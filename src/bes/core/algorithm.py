@@ -13,6 +13,7 @@ from torch import Tensor
 
 from bes import seeding
 from bes.core import attention, boundary, gaussians, similarity, soft, update
+from bes.core.group import ALONE, Group, Roll, in_order, total
 from bes.core.objective import CenterObjective, Objective, PairwiseObjective
 from bes.errors import InputError
 
@@ -26,7 +27,7 @@ class Boundary:
 
     Attributes:
         sums: Class statistics of the labelled nodes.
-        region: Nodes in the slab of any class pair (Eq. 5), `[N]` bool.
+        region: Own nodes in the slab of any class pair (Eq. 5), `[N]` bool.
         scored: Labelled nodes of the region, as indices.
         scores: Their shift scores (Eq. 4).
         nodes: What is shaped: the boundary nodes, those whose score exceeds the threshold, or all labelled ones.
@@ -39,15 +40,22 @@ class Boundary:
     nodes: Tensor
 
 
-def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Tensor | None = None) -> Boundary:
-    """Lines 5 to 8 of Algorithm 1 for embeddings `z` `[N, D]` with classes `labels`, -1 unknown."""
-    known = (labels >= 0).nonzero().flatten()
+def find_boundary(
+    options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Tensor | None = None, group: Group = ALONE
+) -> Boundary:
+    """Lines 5 to 8 of Algorithm 1 for embeddings `z` `[N, D]` with classes `labels`, -1 unknown.
+
+    With more than one rank the result tells of this rank's own rows, and class statistics of all; labels of halo rows
+    are read by `neighborhood="graph"` alone.
+    """
+    own = labels[: group.own]
+    known = (own >= 0).nonzero().flatten()
     by_class = options.covariance == "per_class"
-    n_classes = max(2, int(labels.max()) + 1)
-    sums = gaussians.ClassSums.of(z[known], labels[known], n_classes, by_class=by_class)
+    n_classes = max(2, 1 - int(group.minimum(-own.max())))
+    sums = gaussians.ClassSums.over(group, z[known], own[known], n_classes, by_class=by_class)
     sigma = sums.covariance(options.covariance, options.shrinkage)
     slabs = boundary.Slabs.between(sums.means, sigma, sums.present, options.origin)
-    region = slabs.contains(z, options.delta)
+    region = slabs.contains(z[: group.own], options.delta)
     inside = region[known].nonzero().flatten()
     scored = known[inside]
     if options.neighborhood == "graph":
@@ -55,9 +63,16 @@ def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Ten
             raise InputError("neighborhood='graph' needs the graph: give edge_index to fit.")
         scores = boundary.graph_shift_scores(scored, labels, edges, z.dtype)
     else:
-        scores = boundary.shift_scores(inside, z[known], labels[known], options.n_neighbors)
+        scores = _scores(options, z, labels, scored, known, group)
     nodes = known if options.targets == "all" else scored[scores > options.shift_threshold]
     return Boundary(sums, region, scored, scores, nodes)
+
+
+def _scores(options: BoundaryShaper, z: Tensor, labels: Tensor, scored: Tensor, known: Tensor, group: Group) -> Tensor:
+    """Shift scores of the own rows `scored` among the labelled rows of all ranks."""
+    numbers, others, classes = in_order(group, known, group.numbers(known), z[known], labels[known])
+    places = torch.searchsorted(numbers, group.numbers(scored))
+    return boundary.shift_scores(places, others, classes, options.n_neighbors)
 
 
 #: With soft labels: the share of nodes without a label that joins, and the share after it that is shaped; and how their
@@ -83,14 +98,14 @@ def guess_labels(z: Tensor, labels: Tensor, edges: Tensor | None) -> tuple[Tenso
 
 
 #: Below this many numbers in z, waking other threads costs more than they save.
-ALONE = 1 << 20
+SMALL = 1 << 20
 
 
 @contextmanager
 def _alone_if_small(z: Tensor) -> Iterator[None]:
     """One thread for small embeddings on the CPU; the setting is put back."""
     threads = torch.get_num_threads()
-    small = z.device.type == "cpu" and z.numel() < ALONE and threads > 1
+    small = z.device.type == "cpu" and z.numel() < SMALL and threads > 1
     if small:
         torch.set_num_threads(1)
     try:
@@ -123,12 +138,15 @@ def train_layer(
     found: Boundary,
     around: attention.Neighborhoods | None,
     report: Callable[[dict[str, Any]], None],
+    group: Group = ALONE,
 ) -> tuple[attention.BoundaryAttention, Tensor]:
-    """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it."""
+    """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it, halo rows as well."""
     start = seeding.generator(options.random_state, "init", index)
     layer = new_layer(options, z.shape[1], z.dtype, start).to(z.device)
     length = found.sums.spread if options.unit == "spread" else 1.0
-    problem = LayerProblem(layer, z, around, _objective(options, z, labels, found, options.tau * length**2))
+    objective = _objective(options, z, labels, found, options.tau * length**2, group)
+    problem = LayerProblem(layer, z, around, objective, group)
+    roll = Roll(found.nodes, group)
     stepper = update.Stepper(
         problem,
         layer.weights,
@@ -139,27 +157,39 @@ def train_layer(
         weight_decay=options.weight_decay,
         # without the positive in its denominator the loss has no floor to come close to
         tol=options.tol if options.denominator == "with_positive" else -math.inf,
-        repeats=options.batch_size >= found.nodes.numel() and not layer.mixes_nodes,
+        repeats=options.batch_size >= roll.count and not layer.mixes_nodes,
     )
     draw = seeding.generator(options.random_state, "batch", index)
-    size = min(options.batch_size, found.nodes.numel())
     batch = found.nodes
     with _alone_if_small(z):
         for iteration in range(options.n_iter):
-            if size < found.nodes.numel():
-                drawn = torch.randperm(found.nodes.numel(), generator=draw)[:size]
-                batch = found.nodes[drawn.to(z.device)]
+            if options.batch_size < roll.count:
+                drawn = torch.randperm(roll.count, generator=draw)[: options.batch_size]
+                batch = roll.pick(drawn.to(z.device))
             result = stepper.step(batch)
             report({"layer": index + 1, "iteration": iteration, **vars(result)})
             if not result.accepted and batch is found.nodes:
                 break  # the same batch at the same weights would be refused again for ever
     layer.load(stepper.weights)
     layer.requires_grad_(False)
-    return layer, z + layer.full(layer.weights, problem.inputs)
+    return layer, apply_layer(layer, layer.weights, z, problem.inputs, group)
+
+
+def apply_layer(
+    layer: attention.BoundaryAttention, weights: attention.Weights, z: Tensor, inputs: attention.Inputs, group: Group
+) -> Tensor:
+    """The embeddings after a layer `[N, D]`, halo rows as their owners have them; `inputs` are own rows of `z`."""
+    moved = layer.full(weights, inputs)
+    if group.own is None:
+        return z + moved
+    return group.refresh(torch.cat([z[: group.own] + moved, z[group.own :]]))
 
 
 class LayerProblem:
-    """One layer's training as `Stepper` sees it: outputs, loss and gradient as functions of the weights."""
+    """One layer's training as `Stepper` sees it: displacement, loss and gradient as functions of the weights.
+
+    Batches hold own rows; losses and gradients are means over the batch of all ranks.
+    """
 
     def __init__(
         self,
@@ -167,50 +197,82 @@ class LayerProblem:
         z: Tensor,
         around: attention.Neighborhoods | None,
         objective: Objective,
+        group: Group = ALONE,
     ) -> None:
-        self.layer, self.objective = layer, objective
-        self.inputs = layer.read(z, around)
-        self.n_nodes = z.shape[0]
+        self.layer, self.objective, self.group = layer, objective, group
+        self.inputs = own_inputs(layer, z, around, group)
+        self.n_nodes = round(total(group, z[: group.own].shape[0], z.device))
         self._batch: Tensor | None = None
         self._at: attention.Weights | None = None
 
-    def difference(self, old: attention.Weights, new: attention.Weights) -> Tensor:
+    def displacement(self, old: attention.Weights, new: attention.Weights) -> float:
         """In one pass: where the scope mixes nodes, the output of the accepted weights was kept by `loss`."""
-        if not self.layer.mixes_nodes:
-            return self.layer.difference(old, new, self.inputs)
-        return self.layer.full(new, self.inputs) - self._output_of(old)
+        if self.layer.mixes_nodes:
+            difference = self.layer.full(new, self.inputs) - self._output_of(old)
+        else:
+            difference = self.layer.difference(old, new, self.inputs)
+        return self.group.sum(update.displacement(difference)).item()
 
     def loss(self, weights: attention.Weights, batch: Tensor) -> float:
-        rows, z = self._select(batch)
+        rows, z, share = self._select(batch)
+        if not share:
+            return self._merged(z.new_zeros(()))[0]
         moved = self._output_of(weights)[batch] if self.layer.mixes_nodes else self.layer.attend(weights, rows)
-        return self.objective.loss(z + moved, batch).item()
+        return self._merged(self.objective.loss(z + moved, batch) * share)[0]
 
     def _output_of(self, weights: attention.Weights) -> Tensor:
-        """The output of all nodes, kept for the weights it was last taken for."""
+        """The output of all own nodes, kept for the weights it was last taken for."""
         if weights is not self._at:
             self._at, self._output = weights, self.layer.full(weights, self.inputs)
         return self._output
 
     def gradient(self, weights: attention.Weights, batch: Tensor) -> tuple[float, attention.Weights]:
-        rows, z = self._select(batch)
+        rows, z, share = self._select(batch)
+        if not share:
+            return self._merged(z.new_zeros(()), *(torch.zeros_like(weight) for weight in weights))
         value, gradients = self.layer.gradient(weights, rows, lambda moved: self.objective.pull(z + moved, batch))
-        return value.item(), gradients
+        if self.group.size == 1:
+            return value.item(), gradients
+        return self._merged(value * share, *(gradient * share for gradient in gradients))
 
-    def _select(self, batch: Tensor) -> tuple[attention.Inputs, Tensor]:
-        """The batch's inputs, looked up once: a full batch is the same one in every iteration."""
+    def _merged(self, value: Tensor, *gradients: Tensor) -> tuple[float, attention.Weights]:
+        """Sums over ranks of a loss and its gradients, in one message."""
+        if self.group.size == 1:
+            return value.item(), gradients
+        parts = [value.reshape(1), *gradients]
+        merged = self.group.sum(torch.cat([part.flatten() for part in parts])).split([p.numel() for p in parts])
+        return merged[0].item(), tuple(m.view_as(g) for m, g in zip(merged[1:], gradients, strict=True))
+
+    def _select(self, batch: Tensor) -> tuple[attention.Inputs, Tensor, float]:
+        """The batch's inputs and its share of the batch of all ranks, looked up once: a full batch stays the same."""
         if batch is not self._batch:
             self._batch, self._z = batch, self.inputs.z[batch]
             self._rows = self.layer.select(self.inputs, batch)
-        return self._rows, self._z
+            count = self.objective.count(batch) if self.group.size > 1 else 1
+            self._share = count / max(1.0, total(self.group, count, self._z.device))
+        return self._rows, self._z, self._share
 
 
-def _objective(options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary, tau: float) -> Objective:
+def own_inputs(
+    layer: attention.BoundaryAttention, z: Tensor, around: attention.Neighborhoods | None, group: Group
+) -> attention.Inputs:
+    """Inputs with which `full` gives the outputs of own rows; the halo is attended to."""
+    if not layer.mixes_nodes:
+        return layer.read(z[: group.own])
+    inputs = layer.read(z, around)
+    return inputs if group.own is None else layer.select(inputs, torch.arange(group.own, device=z.device))
+
+
+def _objective(
+    options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary, tau: float, group: Group
+) -> Objective:
     """The gravity loss of shaped boundary nodes; centres and other nodes stay where they were."""
     if options.objective == "pairwise":
-        return PairwiseObjective(labels, z, tau, options.denominator)
+        return PairwiseObjective(labels[: group.own], z[: group.own], tau, options.denominator, group)
     means, present = found.sums.means.to(z), found.sums.present
     radius = None
-    if options.hinge == "region":  # without a region, which targets="all" can have, nothing holds the pull back
-        empty = not found.region.any()
-        radius = means.new_zeros(means.shape[0]) if empty else similarity.region_radius(z[found.region], means)
+    if options.hinge == "region":
+        radius = group.minimum(similarity.region_radius(z[: group.own][found.region], means))
+        # without a region, which targets="all" can have, nothing holds the pull back
+        radius = torch.where(radius.isinf(), 0.0, radius)
     return CenterObjective(labels, means, present, radius, tau, options.denominator)

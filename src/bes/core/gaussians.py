@@ -9,6 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from bes.core.group import Group
+
 Covariance = Literal["pooled", "total", "per_class"]
 
 #: Smallest eigenvalue of a covariance, as a share of the embedding's mean variance.
@@ -48,6 +50,16 @@ class ClassSums:
         parts = [wide[y == c] for c in range(n_classes)] if by_class else [wide]
         outer = torch.stack([part.T @ part for part in parts])
         return cls(origin, member.sum(0), member.T @ wide, outer)
+
+    @classmethod
+    def over(cls, group: Group, z: Tensor, y: Tensor, n_classes: int, *, by_class: bool = False) -> ClassSums:
+        """The sums over the rows of all ranks, about their common mean; a rank may have none."""
+        if group.size == 1:
+            return cls.of(z, y, n_classes, by_class=by_class)
+        count = torch.tensor([len(z)], dtype=torch.float64, device=z.device)
+        middle = group.sum(torch.cat([count, z.sum(0, dtype=torch.float64)]))
+        own = cls.of(z, y, n_classes, by_class=by_class, origin=middle[1:] / middle[0])
+        return cls(own.origin, group.sum(own.count), group.sum(own.total), group.sum(own.outer))
 
     def __add__(self, other: ClassSums) -> ClassSums:
         if not torch.equal(self.origin, other.origin):

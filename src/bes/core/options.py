@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from bes.core import attention, boundary, gaussians, gravity, similarity, update
+from bes.core.group import Group
 from bes.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,6 +57,13 @@ def check_options(options: BoundaryShaper) -> None:
     _check_number("shift_threshold", options.shift_threshold, lambda v: 0 <= v < 1, "a number in [0, 1)")
     if options.shrinkage != "oas":
         _check_number("shrinkage", options.shrinkage, lambda v: 0 <= v <= 1, "a number in [0, 1] or 'oas'")
+
+
+def check_group(options: BoundaryShaper, group: Group) -> None:
+    """Refuse what needs all rows in one process."""
+    for name, value in (("scope", "nodes"), ("labels", "soft")):
+        if group.size > 1 and getattr(options, name) == value:
+            raise InputError(f"{name}={value!r} needs all rows in one process: use another {name}, or one rank.")
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from bes import seeding
 from bes.core import attention, boundary, gaussians, gravity, inputs, options, similarity, storage, update
-from bes.core.algorithm import Boundary, find_boundary, guess_labels, train_layer
+from bes.core.algorithm import Boundary, apply_layer, find_boundary, guess_labels, own_inputs, train_layer
+from bes.core.group import ALONE, Group, total
 from bes.core.inputs import Array
 from bes.errors import InputError
 from bes.progress import Step, iterations
@@ -138,7 +139,14 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: Array, y: Array, edge_index: Array | None = None, callbacks: Sequence[Step] = ()) -> Self:
+    def fit(
+        self,
+        X: Array,
+        y: Array,
+        edge_index: Array | None = None,
+        callbacks: Sequence[Step] = (),
+        group: Group | None = None,
+    ) -> Self:
         """Train the layers on embeddings `X` `[N, D]`; `y` `[N]` is -1 where the label is unknown.
 
         Only here does -1 mean that: to scikit-learn's classifiers it is a class like any other. So in a
@@ -148,12 +156,17 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
             edge_index: Edges `[2, E]`, for `scope="neighbors"`, `neighborhood="graph"` and `labels="soft"` only.
             callbacks: Called after each iteration with its number over all layers, the shaper and the row of
                 `history_`; what one raises ends the fit.
+            group: The ranks that hold the other rows (`bes.core.group`); None where X has them all. X holds own rows,
+                then halo rows, `y` and `edge_index` tell of these; layers, `history_` and `region_sizes_` are then
+                those of all ranks, `boundary_` and `shift_scores_` tell of own rows.
         """
+        group = group or ALONE
         options.check_options(self)
+        options.check_group(self, group)
         z, edges = self._inputs(X, edge_index, reset=True)
         if self.scope == "views":
             attention.check_views(z.shape[1], self.n_views)
-        self.classes_, codes = inputs.encode_labels(y, z.shape[0])
+        self.classes_, codes = inputs.encode_labels(y, z.shape[0], group)
         labels = codes.to(z.device)
         around = self._around(edges, z.shape[0])
         self.layers_: list[attention.BoundaryAttention] = []
@@ -170,29 +183,35 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
                     callback(len(self.history_) - 1, self, row)
 
             for index in range(self.n_layers):
-                found, told = self._look(z, labels, edges)
-                self._remember(found)
-                if found.nodes.numel() == 0:
+                found, told = self._look(z, labels, edges, group)
+                self._remember(found, group)
+                if total(group, found.nodes.numel(), z.device) == 0:
+                    n = round(total(group, found.region.numel(), z.device))
                     warnings.warn(
-                        f"Layer {index + 1} found no boundary nodes ({self.region_sizes_[-1]} nodes of {z.shape[0]} in "
+                        f"Layer {index + 1} found no boundary nodes ({self.region_sizes_[-1]} nodes of {n} in "
                         "the region): it and all layers after it are the identity. Raise delta to look further.",
                         stacklevel=2,
                     )
                     break
-                layer, z = train_layer(self, index, z, told, found, around, note)
+                layer, z = train_layer(self, index, z, told, found, around, note, group)
                 self.layers_.append(layer)
         return self
 
-    def transform(self, X: Array, edge_index: Array | None = None) -> Array:
-        """Shape embeddings `[N, D]`, of nodes seen in `fit` or not; returns the kind that went in."""
-        *_, z = self._through(X, edge_index)
+    def transform(self, X: Array, edge_index: Array | None = None, group: Group | None = None) -> Array:
+        """Shape embeddings `[N, D]`, of nodes seen in `fit` or not; returns the kind that went in.
+
+        Args:
+            edge_index: Edges `[2, E]`, for `scope="neighbors"` only.
+            group: As in `fit`; own rows come out, and then halo rows as their owners have them.
+        """
+        *_, z = self._through(X, edge_index, group or ALONE)
         return inputs.like(z, X)
 
     def stages(self, X: Array, edge_index: Array | None = None) -> list[Array]:
         """The embeddings as they go in and after each layer; the last is what `transform` gives."""
-        return [inputs.like(z, X) for z in self._through(X, edge_index)]
+        return [inputs.like(z, X) for z in self._through(X, edge_index, ALONE)]
 
-    def _through(self, X: Array, edge_index: Array | None) -> Iterator[Tensor]:
+    def _through(self, X: Array, edge_index: Array | None, group: Group) -> Iterator[Tensor]:
         check_is_fitted(self, "layers_")
         z, edges = self._inputs(X, edge_index, reset=False)
         around = self._around(edges, z.shape[0])
@@ -200,7 +219,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         for layer in self.layers_:
             with torch.no_grad():
                 weights = tuple(weight.to(z) for weight in layer.weights)
-                z = z + layer.full(weights, layer.read(z, around))
+                z = apply_layer(layer, weights, z, own_inputs(layer, z, around, group), group)
             yield z
 
     def fit_transform(
@@ -209,20 +228,20 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         """`fit`, then `transform` of the same embeddings."""
         return self.fit(X, y, edge_index, callbacks).transform(X, edge_index)
 
-    def _look(self, z: Tensor, labels: Tensor, edges: Tensor | None) -> tuple[Boundary, Tensor]:
+    def _look(self, z: Tensor, labels: Tensor, edges: Tensor | None, group: Group) -> tuple[Boundary, Tensor]:
         """The boundary, and the labels that its nodes are shaped by."""
         if self.labels == "given":
-            return find_boundary(self, z, labels, edges), labels
+            return find_boundary(self, z, labels, edges, group), labels
         joined, told, band = guess_labels(z, labels, edges)
         found = find_boundary(self, z, joined, edges)
         return replace(found, nodes=torch.cat([found.nodes, band])), told
 
-    def _remember(self, found: Boundary) -> None:
+    def _remember(self, found: Boundary, group: Group) -> None:
         scores = np.full(found.region.numel(), np.nan)
         scores[found.scored.cpu().numpy()] = found.scores.cpu().numpy()
         self.boundary_.append(found.nodes.cpu().numpy())
         self.shift_scores_.append(scores)
-        self.region_sizes_.append(int(found.region.sum()))
+        self.region_sizes_.append(round(total(group, int(found.region.sum()), found.region.device)))
 
     def _inputs(self, X: Array, edge_index: Array | None, *, reset: bool) -> tuple[Tensor, Tensor | None]:
         if isinstance(X, Tensor):

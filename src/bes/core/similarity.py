@@ -51,7 +51,9 @@ def center_negative(squared: Tensor, excluded: Tensor) -> Tensor:
 
 
 def region_radius(z_region: Tensor, means: Tensor) -> Tensor:
-    """The hinge of Eq. 9: distance from each centre to the nearest node of the region `[C]`."""
+    """The hinge of Eq. 9: distance from each centre to the nearest node of the region `[C]`; infinite without any."""
+    if z_region.shape[0] == 0:
+        return torch.full_like(means[:, 0], torch.inf)
     return squared_distances(z_region.double(), means.double()).min(0).values.sqrt().to(means)
 
 

@@ -66,8 +66,8 @@ class Problem(Protocol):
 
     n_nodes: int
 
-    def difference(self, old: Weights, new: Weights) -> Tensor:
-        """A(Z; new) - A(Z; old) of all nodes `[N, D]`."""
+    def displacement(self, old: Weights, new: Weights) -> float:
+        """Eq. 12 between two weights: how far all nodes, those of all ranks, move in total."""
         ...
 
     def loss(self, weights: Weights, batch: Tensor) -> float:
@@ -130,7 +130,7 @@ class Stepper:
     def _scale(self, gradients: Weights) -> tuple[float, float]:
         """Delta and alpha / Delta."""
         virtual = virtual_step(self.weights, gradients, self.eta)
-        delta = displacement(self.problem.difference(self.weights, virtual)).item()
+        delta = self.problem.displacement(self.weights, virtual)
         return delta, adaptive_scale(self.alpha, delta, self.problem.n_nodes, self.unit)
 
     def _measured(self, gradients: Weights) -> tuple[Weights, float, float]:
