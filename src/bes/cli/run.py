@@ -141,7 +141,7 @@ def run(
         "decoder": {"kind": decoder} if decoder else None,
     }
     show = not (quiet or as_json)
-    source = {
+    named = {
         "dataset": dataset,
         "nodes": nodes,
         "edges": edges,
@@ -152,7 +152,7 @@ def run(
         "embeddings": embeddings,
         "labels": labels,
     }
-    read = partial(_read, source, {"preset": preset, "file": config, "given": given, "settings": settings or []})
+    read = partial(_read, named, {"preset": preset, "file": config, "given": given, "settings": settings or []})
     if asked_for() > 1:
         ranked = run_on_ranks(read, chosen, out, device=device or "auto", jobs=jobs, log=log)
         if ranked is not None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from bes.core.attention import Weights
+from bes.core.update import Stepper
 
 
 @dataclass(frozen=True)
@@ -39,3 +42,45 @@ class Keeper(Protocol):
         ...
 
     def keep(self, layer: int, state: LayerState) -> None: ...
+
+
+class Course:
+    """The iterations of one layer, those that were kept first.
+
+    Args:
+        keeper: Or nobody.
+        layer: Which one, from 0.
+        stepper: Gets the weights that were kept.
+        draw: Stream of the batches, set to where it was.
+        report: Called with each row of `history_`, also of iterations that were kept.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper | None,
+        layer: int,
+        stepper: Stepper,
+        draw: torch.Generator,
+        report: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self.keeper, self.layer, self.stepper, self.draw, self.report = keeper, layer, stepper, draw, report
+        begun = None if keeper is None else keeper.begun(layer)
+        self.rows, self.over = ([], False) if begun is None else (begun.rows, begun.over)
+        if begun is not None:
+            stepper.weights = begun.weights
+            draw.set_state(begun.drawn)
+        for row in self.rows:
+            report(row)
+
+    def left(self, n_iter: int) -> range:
+        """The iterations still to do."""
+        return range(n_iter if self.over else len(self.rows), n_iter)
+
+    def note(self, row: dict[str, Any], *, over: bool) -> None:
+        """An iteration is done."""
+        self.rows.append(row)
+        self.report(row)
+        # Adam's own state is not kept: with it a layer is done again from its start, or not at all
+        if self.keeper and (over or (self.stepper.plain and self.keeper.due(len(self.rows)))):
+            state = LayerState(self.stepper.weights, self.draw.get_state(), self.rows, over)
+            self.keeper.keep(self.layer, state)

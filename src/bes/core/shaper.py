@@ -19,6 +19,7 @@ from bes.core import attention, boundary, gaussians, gravity, inputs, options, s
 from bes.core.algorithm import Boundary, apply_layer, find_boundary, guess_labels, own_inputs, train_layer
 from bes.core.group import ALONE, Group, total
 from bes.core.inputs import Array
+from bes.core.resume import Keeper
 from bes.errors import InputError
 from bes.progress import Step, iterations
 
@@ -146,6 +147,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         edge_index: Array | None = None,
         callbacks: Sequence[Step] = (),
         group: Group | None = None,
+        keeper: Keeper | None = None,
     ) -> Self:
         """Train the layers on embeddings `X` `[N, D]`; `y` `[N]` is -1 where the label is unknown.
 
@@ -159,6 +161,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
             group: The ranks that hold the other rows (`bes.core.group`); None where X has them all. X holds own rows,
                 then halo rows, `y` and `edge_index` tell of these; layers, `history_` and `region_sizes_` are then
                 those of all ranks, `boundary_` and `shift_scores_` tell of own rows.
+            keeper: Keeps how far each layer has come, and gives it back after a kill (`bes.core.resume`); `callbacks`
+                hear of iterations that were kept too.
         """
         group = group or ALONE
         options.check_options(self)
@@ -193,7 +197,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
                         stacklevel=2,
                     )
                     break
-                layer, z = train_layer(self, index, z, told, found, around, note, group)
+                layer, z = train_layer(self, index, z, told, found, around, note, group, keeper)
                 self.layers_.append(layer)
         return self
 
@@ -207,9 +211,9 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         *_, z = self._through(X, edge_index, group or ALONE)
         return inputs.like(z, X)
 
-    def stages(self, X: Array, edge_index: Array | None = None) -> list[Array]:
+    def stages(self, X: Array, edge_index: Array | None = None, group: Group | None = None) -> list[Array]:
         """The embeddings as they go in and after each layer; the last is what `transform` gives."""
-        return [inputs.like(z, X) for z in self._through(X, edge_index, ALONE)]
+        return [inputs.like(z, X) for z in self._through(X, edge_index, group or ALONE)]
 
     def _through(self, X: Array, edge_index: Array | None, group: Group) -> Iterator[Tensor]:
         check_is_fitted(self, "layers_")

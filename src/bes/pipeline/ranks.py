@@ -108,7 +108,8 @@ class RankRun:
             shaper, notes, stages = self.shape(z)
         tensors = {"own": self.part.own, **{f"stage.{i}": rows for i, rows in enumerate(stages)}}
         tensors |= _looks(shaper, self.part.n_own)
-        decoders, epochs = {}, {"encoders": [log.best_epoch for log in phi.logs_]}
+        decoders: dict[str, Decoder] = {}
+        epochs: dict[str, Any] = {"encoders": [log.best_epoch for log in phi.logs_]}
         for arm, rows in (("control", z), ("bes", stages[-1])):
             with clock(seconds, f"decoder {arm}"):
                 decoders[arm], tensors[f"prob.{arm}"] = self.decode(arm, rows)

@@ -114,7 +114,7 @@ def _sum_gradients(model: nn.Module, loss: Tensor, ranks: Ranks) -> float:
     total, *parts = flat.split([1, *(p.numel() for p in parameters)])
     for parameter, part in zip(parameters, parts, strict=True):
         parameter.grad = part.view_as(parameter)
-    return total.item()
+    return float(total)
 
 
 class _Course:

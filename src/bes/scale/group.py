@@ -20,7 +20,8 @@ class RankGroup:
     """
 
     def __init__(self, part: GraphPart, halo: Halo | None, ranks: Ranks) -> None:
-        self.rank, self.size, self.own = ranks.rank, ranks.size, part.n_own
+        self.rank, self.size = ranks.rank, ranks.size
+        self.own: int | None = part.n_own
         self.sum, self.minimum, self.gather = ranks.sum, ranks.minimum, ranks.gather
         self._numbers, self._halo = part.own, halo
 

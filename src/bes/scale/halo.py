@@ -73,7 +73,7 @@ class GraphPart:
             pointer, width = tensors.pop("pointer"), int(tensors.pop("width"))
             row = torch.repeat_interleave(pointer.diff())
             shape = (pointer.numel() - 1, width)
-            tensors["x"] = Sparse.from_coo(row, tensors.pop("column"), tensors.pop("value"), shape)  # type: ignore[assignment]
+            tensors["x"] = Sparse.from_coo(row, tensors.pop("column"), tensors.pop("value"), shape)
         return cls(**tensors)
 
 

@@ -65,6 +65,7 @@ class Ranks:
     def gather(self, rows: Tensor) -> Tensor:
         """The rows `[n_r, ...]` of all ranks in the order of the ranks; each may have any number of them."""
         self._count("gather", rows)
+        here, rows = rows.device, rows.to(self.device)
         counts = torch.zeros(self.size, dtype=torch.long, device=self.device)
         counts[self.rank] = rows.shape[0]
         dist.all_reduce(counts)
@@ -73,7 +74,7 @@ class Ranks:
         padded[: rows.shape[0]] = rows
         found = [torch.empty_like(padded) for _ in range(self.size)]
         dist.all_gather(found, padded)
-        return torch.cat([part[:count] for part, count in zip(found, counts.tolist(), strict=True)])
+        return torch.cat([part[:count] for part, count in zip(found, counts.tolist(), strict=True)]).to(here)
 
     def exchange(self, rows: Tensor, send: list[int], receive: list[int]) -> Tensor:
         """Rows for each other rank, `send[r]` of them for rank r, against the `receive[r]` rows that it sends."""
@@ -100,9 +101,9 @@ class Ranks:
 
     def _reduced(self, tensor: Tensor, how: Any, kind: str) -> Tensor:
         self._count(kind, tensor)
-        found = tensor.detach().clone(memory_format=torch.contiguous_format)
+        found = tensor.detach().to(self.device, copy=True).contiguous()
         dist.all_reduce(found, how)
-        return found
+        return found.to(tensor.device)
 
     def _count(self, kind: str, tensor: Tensor) -> None:
         told = self.traffic.setdefault(self.stage, {}).setdefault(kind, {"messages": 0, "bytes": 0})

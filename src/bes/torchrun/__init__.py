@@ -90,7 +90,7 @@ def _told(ranks: Ranks, work: Callable[[], T]) -> T:
     found = ranks.share(found)
     if isinstance(found, InputError):
         raise found if ranks.rank == 0 else SystemExit(1)
-    return found  # type: ignore[return-value]
+    return found
 
 
 def apart(work: Callable[..., T], *given: Any) -> T:
