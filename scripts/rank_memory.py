@@ -2,7 +2,7 @@
 
     python scripts/rank_memory.py [--nodes 1000000] [--ranks 2] [--epochs 5] [--iterations 20]
 
-Runs `bes run` on a generated block graph (mean degree 14), once in one process and once on ranks of torchrun, and polls
+Runs `bes run` on a generated block graph (mean degree 14, 16 classes, 200 labels a class), once in one process and once on ranks of torchrun, and polls
 VmHWM of every process in /proc (Linux) until it ends. The ratio is that of whole lives, from start to exit. Rank 0's
 helpers, which read and cut the graph at the start and record and report at the end, are processes of their own and
 hold it whole; their peak is printed too. Prints one JSON object.
@@ -44,7 +44,7 @@ def measured(graph: Path, folder: Path, told: argparse.Namespace) -> dict[str, A
         "delta": 20,
         "tol": 0.01,
     }
-    run = ["-m", "bes", "run", str(graph), "--seeds", "0", "-q"]
+    run = ["-m", "bes", "run", str(graph), "--seeds", "0", "-q", "--split", "low:200"]
     run += [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", str(told.ranks)]
     alone = watched([sys.executable, *run, "--out", str(folder / "one")])

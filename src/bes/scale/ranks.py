@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from bes import seeding
+
+#: How long a rank waits for the others: rank 0's helpers read and record graphs of any size meanwhile.
+LONGEST = timedelta(hours=2)
 
 
 def asked_for() -> int:
@@ -26,11 +33,41 @@ def joined(device: str = "auto") -> Iterator[Ranks]:
     if place.type == "cuda":
         place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(place)
-    dist.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    rank, size = int(os.environ["RANK"]), asked_for()
+    shared, fresh = _stores(rank, size)  # both live as long as the group
+    backend = "nccl" if place.type == "cuda" else "gloo"
+    dist.init_process_group(backend, store=fresh, rank=rank, world_size=size, timeout=LONGEST)
     try:
         yield Ranks(place)
     finally:
         dist.destroy_process_group()
+        del shared, fresh
+
+
+def _stores(rank: int, size: int) -> tuple[Any, Any]:
+    """torchrun's store, and one of this attempt alone, whose port rank 0 tells by it.
+
+    torchrun's outlives a restart and would still give the addresses of ranks that were killed. So does the port, but
+    there nobody listens any more, and one asks again.
+    """
+    shared, _, _ = next(rendezvous("env://", rank, size, timeout=LONGEST))
+    host, port, deadline = os.environ["MASTER_ADDR"], 0, time.monotonic() + LONGEST.total_seconds()
+    while rank and not _listens(host, port := int(shared.get("bes/port"))):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"Rank 0 does not answer at {host}:{port}.")
+        time.sleep(0.1)
+    fresh = dist.TCPStore(host, port, size, rank == 0, LONGEST, wait_for_workers=False)  # type: ignore[attr-defined]
+    if rank == 0:
+        shared.set("bes/port", str(fresh.port))
+    return shared, fresh
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=3).close()
+    except OSError:
+        return False
+    return True
 
 
 class Ranks:
