@@ -2,10 +2,11 @@
 
     python scripts/rank_memory.py [--nodes 1000000] [--ranks 2] [--epochs 5] [--iterations 20]
 
-Runs `bes run` on a generated block graph (mean degree 14, 16 classes, 200 labels a class), once in one process and once on ranks of torchrun, and polls
-VmHWM of every process in /proc (Linux) until it ends. The ratio is that of whole lives, from start to exit. Rank 0's
-helpers, which read and cut the graph at the start and record and report at the end, are processes of their own and
-hold it whole; their peak is printed too. Prints one JSON object.
+Runs `bes run` on a generated block graph (mean degree 14, 16 classes, 200 labels a class), once in one process and once
+on ranks of torchrun, and polls VmHWM of every process in /proc (Linux) until it ends. `ratio` is that of whole lives,
+from start to exit; `ratio_until_scored` leaves out what one process does after scoring, its report. Rank 0's helpers,
+which read and cut the graph at the start and record and report at the end, are processes of their own and hold it
+whole; their peak is printed too. Prints one JSON object.
 """
 
 from __future__ import annotations
