@@ -19,7 +19,7 @@ from bes.scale.halo import cut
 from bes.scale.ranks import Ranks, joined
 
 #: Batches smaller than the boundary, so that drawing them is tested too.
-OPTIONS: dict[str, Any] = {"n_iter": 15, "delta": 20.0, "tau": 10.0, "alpha": 0.01, "tol": 0.0, "batch_size": 5}
+OPTIONS: dict[str, Any] = {"n_iter": 15, "delta": 20.0, "tau": 10.0, "alpha": 0.01, "tol": 0.0, "batch_size": 20}
 CASES: dict[str, dict[str, Any]] = {
     "views": {"scope": "views", "n_views": 2},
     "self": {"scope": "self"},
@@ -33,7 +33,7 @@ def problem(size: int) -> tuple[Graph, Tensor, Tensor]:
 
     Parts are uneven, and no node of the last one has a label.
     """
-    graph = sbm(n_nodes=200, n_classes=3, n_features=6, degree=5.0, separation=1.5)
+    graph = sbm(n_nodes=200, n_classes=3, n_features=6, degree=5.0, noise=0.6, separation=0.7)
     draw = torch.Generator().manual_seed(3)
     owner = (torch.rand(200, generator=draw) ** 2 * size).long()
     labels = torch.where(torch.rand(200, generator=draw) < 0.7, graph.y, -1)

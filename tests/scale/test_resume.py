@@ -23,7 +23,7 @@ class KilledError(Exception):
 
 
 @pytest.mark.parametrize("at", [3, 8, 22])  # before the first state, in the first layer, in the second
-@pytest.mark.parametrize("batch", [5, 500])  # drawn, or all boundary nodes
+@pytest.mark.parametrize("batch", [20, 500])  # drawn, or all boundary nodes
 def test_the_rest_is_done_and_the_result_is_the_same(tmp_path: Path, at: int, batch: int) -> None:
     graph, labels, owner = problem(2)
     parts = list(cut(graph, owner, 2))
