@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from bes.cli.app import Device, Json, Quiet, Settings, app, data_sets, method_names, words
 from bes.presets import PAPER_ENCODERS, PRESETS
+
+if TYPE_CHECKING:
+    from bes.config import RunConfig
+    from bes.graph.graph import Graph
 
 _ENCODERS = sorted({name for pair in PAPER_ENCODERS.values() for name in pair})
 _SPLITS = ("random", "random:plain", "low:", "public", "geom", "mask", "official")
@@ -116,14 +121,10 @@ def run(
     Continues where it was when called again with the same --out.
     """
     from bes import console
-    from bes.config import RunConfig
-    from bes.graph.catalog import load
-    from bes.graph.given import given_graph
-    from bes.predict import check_columns, predict_run
-    from bes.report.html import write_report
     from bes.runs import parse_seeds
     from bes.runs import run as run_all
-    from bes.stored import StoredRun
+    from bes.scale.ranks import asked_for
+    from bes.torchrun import apart, run_on_ranks
 
     chosen = parse_seeds(seeds)
     _check_methods(method, rivals)
@@ -140,22 +141,25 @@ def run(
         "decoder": {"kind": decoder} if decoder else None,
     }
     show = not (quiet or as_json)
+    named = {
+        "dataset": dataset,
+        "nodes": nodes,
+        "edges": edges,
+        "label": label,
+        "id": id_column,
+        "split_column": split_column,
+        "edge_label": edge_label,
+        "embeddings": embeddings,
+        "labels": labels,
+    }
+    read = partial(_read, named, {"preset": preset, "file": config, "given": given, "settings": settings or []})
+    if asked_for() > 1:
+        ranked = run_on_ranks(read, chosen, out, device=device or "auto", jobs=jobs, log=log)
+        if ranked is not None:
+            apart(_report, ranked, as_json, quiet)
+        return
     with console.waiting("reading the graph", show=show):
-        name, graph = given_graph(
-            dataset,
-            nodes,
-            edges,
-            label=label,
-            id=id_column,
-            split_column=split_column,
-            edge_label=edge_label,
-            embeddings=embeddings,
-            labels=labels,
-        )
-        plan = RunConfig.build(name, preset=preset, file=config, given=given, settings=settings or [])
-        graph = graph or load(plan.dataset)
-    if plan.task == "node":
-        check_columns(graph)
+        plan, graph = read()
     place = out or Path("runs") / graph.name
     try:
         with console.seeds_bar(plan, len(chosen), show=show) as bar:
@@ -163,9 +167,34 @@ def run(
     except KeyboardInterrupt:
         Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
         raise typer.Exit(130) from None
-    with console.waiting("writing the report", show=show):
+    _report(place, as_json, quiet)
+
+
+def _read(source: dict[str, Any], options: dict[str, Any]) -> tuple[RunConfig, Graph]:
+    """The configuration and the graph that the command names."""
+    from bes.config import RunConfig
+    from bes.graph.catalog import load
+    from bes.graph.given import given_graph
+    from bes.predict import check_columns
+
+    name, graph = given_graph(**source)
+    plan = RunConfig.build(name, **options)
+    graph = graph or load(plan.dataset)
+    if plan.task == "node":
+        check_columns(graph)
+    return plan, graph
+
+
+def _report(place: Path, as_json: bool, quiet: bool) -> None:
+    """Write what people read, and print it."""
+    from bes import console
+    from bes.predict import predict_run
+    from bes.report.html import write_report
+    from bes.stored import StoredRun
+
+    with console.waiting("writing the report", show=not (quiet or as_json)):
         done = StoredRun(place)
-        predicted = predict_run(done) if plan.task == "node" and plan.paired else None
+        predicted = predict_run(done) if done.config.task == "node" and done.config.paired else None
         report = write_report(done)
     if as_json:
         console.print_json(console.run_as_json(done, report, predicted))

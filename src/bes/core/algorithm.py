@@ -16,6 +16,7 @@ from bes.core import attention, boundary, gaussians, similarity, soft, update
 from bes.core.group import ALONE, Group, Roll, in_order
 from bes.core.objective import CenterObjective, Objective, PairwiseObjective
 from bes.core.problem import LayerProblem, apply_layer
+from bes.core.resume import Course, Keeper
 from bes.core.rows import Picked, Rows, own_rows
 from bes.errors import InputError
 
@@ -144,6 +145,7 @@ def train_layer(
     around: attention.Neighborhoods | None,
     report: Callable[[dict[str, Any]], None],
     group: Group = ALONE,
+    keeper: Keeper | None = None,
 ) -> tuple[attention.BoundaryAttention, Rows]:
     """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it, halo rows as well."""
     start = seeding.generator(options.random_state, "init", index)
@@ -167,15 +169,19 @@ def train_layer(
     )
     draw = seeding.generator(options.random_state, "batch", index)
     batch = found.nodes
+    course = Course(keeper, index, stepper, draw, report)
     with _alone_if_small(z):
-        for iteration in range(options.n_iter):
+        for iteration in course.left(options.n_iter):
             if options.batch_size < roll.count:
                 drawn = torch.randperm(roll.count, generator=draw)[: options.batch_size]
                 batch = roll.pick(drawn.to(z.device))
             result = stepper.step(batch)
-            report({"layer": index + 1, "iteration": iteration, **vars(result)})
-            if not result.accepted and batch is found.nodes:
-                break  # the same batch at the same weights would be refused again for ever
+            # the same batch at the same weights would be refused again for ever
+            stuck = not result.accepted and batch is found.nodes
+            over = stuck or iteration + 1 == options.n_iter
+            course.note({"layer": index + 1, "iteration": iteration, **vars(result)}, over=over)
+            if stuck:
+                break
     layer.load(stepper.weights)
     layer.requires_grad_(False)
     return layer, apply_layer(layer, z, around, group)

@@ -20,6 +20,7 @@ from bes.core.algorithm import Boundary, find_boundary, guess_labels, train_laye
 from bes.core.group import ALONE, Group, total
 from bes.core.inputs import Array
 from bes.core.problem import apply_layer
+from bes.core.resume import Keeper
 from bes.core.rows import Mapped, Rows, Through, check_finite, in_memory, is_large_map, write_npy
 from bes.errors import InputError
 from bes.files import whole_file
@@ -154,6 +155,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         edge_index: Array | None = None,
         callbacks: Sequence[Step] = (),
         group: Group | None = None,
+        keeper: Keeper | None = None,
     ) -> Self:
         """Train the layers on embeddings `X` `[N, D]`; `y` `[N]` is -1 where the label is unknown.
 
@@ -169,6 +171,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
             group: The ranks that hold the other rows (`bes.core.group`); None where X has them all. X holds own rows,
                 then halo rows, `y` and `edge_index` tell of these; layers, `history_` and `region_sizes_` are then
                 those of all ranks, `boundary_` and `shift_scores_` tell of own rows.
+            keeper: Keeps how far each layer has come, and gives it back after a kill (`bes.core.resume`); `callbacks`
+                hear of iterations that were kept too.
         """
         group = group or ALONE
         options.check_options(self)
@@ -203,7 +207,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
                         stacklevel=2,
                     )
                     break
-                layer, z = train_layer(self, index, z, told, found, around, note, group)
+                layer, z = train_layer(self, index, z, told, found, around, note, group, keeper)
                 self.layers_.append(layer)
         return self
 
@@ -224,12 +228,12 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
             write_npy(temporary, z)
         return np.load(out, mmap_mode="r")
 
-    def stages(self, X: Array, edge_index: Array | None = None) -> list[Array]:
+    def stages(self, X: Array, edge_index: Array | None = None, group: Group | None = None) -> list[Array]:
         """The embeddings as they go in and after each layer; the last is what `transform` gives."""
         z, around = self._ready(X, edge_index)
         stages = [z[:]]
         for layer in self.layers_:
-            stages.append(apply_layer(layer, stages[-1], around)[:])
+            stages.append(apply_layer(layer, stages[-1], around, group or ALONE)[:])
         return [inputs.like(stage, X) for stage in stages]
 
     def _through(self, X: Array, edge_index: Array | None, group: Group) -> Rows:

@@ -119,6 +119,7 @@ class Stepper:
         self.repeats = repeats and update == "adaptive"
         self._ahead: tuple[float, Weights] | None = None
         self._adam: torch.optim.Adam | None = None
+        self.plain = update == "adaptive"  # the weights are all there is to know
         if update == "official":
             for weight in self.weights:
                 weight.requires_grad_()

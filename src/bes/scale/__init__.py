@@ -1,0 +1,1 @@
+"""Graphs that one process does not hold: parts, halos, ranks."""

@@ -1,0 +1,69 @@
+"""Propagation by ranks is that of the whole graph, forward and backward."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from oracles.ranks import ThreadRanks, on_threads
+from torch import Tensor
+
+from bes.graph.graph import Graph
+from bes.graph.synthetic import sbm
+from bes.models.convs import CONVS
+from bes.scale.exchange import Halo, RankOperators
+from bes.scale.halo import cut
+
+KINDS = [name for name in CONVS if name not in ("gat", "gatv2")]
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return sbm(n_nodes=60, n_classes=3, n_features=5, degree=4.0)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("wide", [3, 9])  # transform first, propagate first
+def test_two_layers_and_their_gradients_are_those_of_the_whole_graph(
+    graph: Graph, size: int, name: str, wide: int
+) -> None:
+    def layers() -> list[torch.nn.Module]:
+        start = torch.Generator().manual_seed(1)
+        return [CONVS[name](5, wide, generator=start), CONVS[name](wide, 2, generator=start)]
+
+    def through(x: Tensor, ops: object, convs: list[torch.nn.Module]) -> Tensor:
+        out: Tensor = convs[1](convs[0](x, ops).relu(), ops)
+        return out
+
+    weight = torch.randn(60, 2, generator=torch.Generator().manual_seed(2))
+    alone = layers()
+    expected = through(graph.x, graph.operators, alone)
+    (expected * weight).sum().backward()
+    owner = torch.arange(60) * size // 70  # uneven
+    parts = list(cut(graph, owner, size))
+
+    def work(ranks: ThreadRanks) -> tuple[Tensor, list[Tensor]]:
+        part, convs = parts[ranks.rank], layers()
+        out = through(part.x, RankOperators(part, Halo(part, ranks)), convs)  # type: ignore[arg-type]
+        (out * weight[part.own]).sum().backward()
+        return out.detach(), [ranks.sum(p.grad) for conv in convs for p in conv.parameters() if p.grad is not None]
+
+    for part, (out, gradients) in zip(parts, on_threads(size, work), strict=True):
+        torch.testing.assert_close(out, expected.detach()[part.own], atol=1e-5, rtol=1e-5)
+        whole = [p.grad for conv in alone for p in conv.parameters()]
+        torch.testing.assert_close(gradients, whole, atol=1e-4, rtol=1e-4)
+
+
+def test_gradients_of_a_halo_go_back_to_the_owner(graph: Graph) -> None:
+    """fold is the transpose of extend: <extend(a), b> = <a, fold(b)>, over all ranks."""
+    parts = list(cut(graph, torch.arange(60) % 3, 3))
+
+    def work(ranks: ThreadRanks) -> tuple[Tensor, Tensor]:
+        part = parts[ranks.rank]
+        halo, draw = Halo(part, ranks), torch.Generator().manual_seed(ranks.rank)  # type: ignore[arg-type]
+        a = torch.randn(part.n_own, 2, dtype=torch.float64, generator=draw)
+        b = torch.randn(part.n_local, 2, dtype=torch.float64, generator=draw)
+        return (halo.extend(a) * b).sum(), (a * halo.fold(b)).sum()
+
+    one, other = zip(*on_threads(3, work), strict=True)
+    torch.testing.assert_close(sum(one), sum(other))
