@@ -20,6 +20,7 @@ from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.pipeline import arms_of, check, run_seed
+from bes.pipeline.batching import settled
 from bes.pipeline.methods import resolved, study_of
 from bes.pipeline.results import SeedResult
 from bes.pipeline.tuning import Study
@@ -54,7 +55,7 @@ def run(
 
         check_log(log)
     check(config, graph, seeds)
-    config = resolved(config)
+    config = settled(resolved(config), graph)
     directory = RunDirectory(Path(out), config, data_hash(graph))
     directory.keep(graph)
     arms = arms_of(config)

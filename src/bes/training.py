@@ -1,8 +1,8 @@
-"""The one training loop: full-batch Adam, the epoch chosen by a score, callbacks for the rest."""
+"""The one training loop: Adam on the full batch or in steps, the epoch chosen by a score, callbacks for the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -53,6 +53,7 @@ def train(
     patience: int = 0,
     groups: list[dict[str, Any]] | None = None,
     begun: bool = False,
+    steps: Callable[[], Iterable[Tensor]] | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> TrainLog:
     """Train `model` for `epochs` and leave it with the parameters of the best-scored epoch.
@@ -64,6 +65,8 @@ def train(
             only place where validation labels come in, and nothing of it reaches the gradients.
         patience: Epochs without a better score after which training stops; 0 never stops it.
         groups: Parameters with options of their own, as torch's optimizers take them; without it all are alike.
+        steps: The losses of an epoch, of which each is made when the model has taken the step before; without it an
+            epoch is one step by `loss(forward())`.
         begun: The model is trained already: it stays as it came where no epoch scores better, and `best_epoch` is -1.
     """
     optimizer = torch.optim.Adam(groups or model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
@@ -74,12 +77,9 @@ def train(
         log.best_score = _scored(model, forward, score)
     for epoch in range(epochs):
         model.train()
-        optimizer.zero_grad()
-        value = loss(forward())
-        value.backward()
-        optimizer.step()
+        taken = [_step(optimizer, value) for value in (steps() if steps else _one(forward, loss))]
         current = _scored(model, forward, score)
-        row = {"epoch": epoch, "loss": value.item(), "score": current[0]}
+        row = {"epoch": epoch, "loss": sum(taken) / len(taken), "score": current[0]}
         log.history.append(row)
         if current > log.best_score:
             log.best_epoch, log.best_score = epoch, current
@@ -92,6 +92,17 @@ def train(
     optimizer.zero_grad()  # a trained model carries no gradients
     model.load_state_dict(best)
     return log
+
+
+def _one(forward: Callable[[], Out], loss: Callable[[Out], Tensor]) -> Iterator[Tensor]:
+    yield loss(forward())
+
+
+def _step(optimizer: torch.optim.Optimizer, value: Tensor) -> float:
+    optimizer.zero_grad()
+    value.backward()
+    optimizer.step()
+    return value.item()
 
 
 def _scored(model: nn.Module, forward: Callable[[], Out], score: Callable[[Out], Score]) -> Score:

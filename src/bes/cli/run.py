@@ -107,6 +107,14 @@ def run(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Seeds at a time, each in its own process.")] = 1,
+    batching: Annotated[
+        str | None,
+        typer.Option(
+            help="full trains on the whole graph at once, parts on METIS parts of it. \\[default: auto, full while "
+            "memory is enough]",
+            autocompletion=words("auto", "full", "parts"),
+        ),
+    ] = None,
     device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -119,6 +127,7 @@ def run(
     from bes.config import RunConfig
     from bes.graph.catalog import load
     from bes.graph.given import given_graph
+    from bes.pipeline.batching import settled
     from bes.predict import check_columns, predict_run
     from bes.report.html import write_report
     from bes.runs import parse_seeds
@@ -135,6 +144,7 @@ def run(
         "methods": method,
         "settings": source,
         "tune": tune,
+        "batching": batching,
         "device": device,
         "encoders": {"names": encoders} if encoders else None,
         "decoder": {"kind": decoder} if decoder else None,
@@ -156,6 +166,9 @@ def run(
         graph = graph or load(plan.dataset)
     if plan.task == "node":
         check_columns(graph)
+    plan = settled(plan, graph)
+    if show:
+        console.print_start(plan, graph)
     place = out or Path("runs") / graph.name
     try:
         with console.seeds_bar(plan, len(chosen), show=show) as bar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,9 @@ from bes.graph.sparse import Operators
 from bes.graph.splits import NodeSplit
 from bes.models.base import FilterConv, dropout, place
 from bes.models.convs import ChebConv, Linear, SAGEConv, pick
+from bes.scale.batches import Parts, Piece
+from bes.scale.inference import layer
+from bes.scale.steps import node_steps
 from bes.training import SELECTED_ON, Callback, node_objective, train
 
 KINDS: dict[str, type[FilterConv]] = {"cheb": ChebConv, "sage": SAGEConv, "mlp": Linear}
@@ -39,9 +43,17 @@ class DecoderNet(nn.Module):
 
     def forward(self, propagated: Tensor, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
         """Logits `[N, C]`; `rng` is the stream of the dropout, used in training mode only."""
-        hidden: Tensor = self.norm(self.conv1.transform(propagated)).relu()
+        hidden = self._hidden(propagated)
         logits: Tensor = self.conv2(dropout(hidden, self.dropout, rng) if self.training else hidden, ops)
         return logits
+
+    def infer_in(self, parts: Parts, propagated: Tensor) -> Tensor:
+        """What `forward` gives in evaluation mode, in blocks of rows."""
+        return layer(self.conv2.sweeps(), self._hidden(propagated), parts)
+
+    def _hidden(self, propagated: Tensor) -> Tensor:
+        hidden: Tensor = self.norm(self.conv1.transform(propagated)).relu()
+        return hidden
 
 
 class Decoder(BaseEstimator):  # type: ignore[misc]
@@ -93,9 +105,19 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     def fit(
-        self, graph: Graph, z: Tensor | np.ndarray[Any, Any], split: NodeSplit, callbacks: Sequence[Callback] = ()
+        self,
+        graph: Graph,
+        z: Tensor | np.ndarray[Any, Any],
+        split: NodeSplit,
+        callbacks: Sequence[Callback] = (),
+        parts: Parts | None = None,
     ) -> Decoder:
-        """Train on `split.train` with the embeddings `z` `[N, D]`; labels of the graph itself are not read."""
+        """Train on `split.train` with the embeddings `z` `[N, D]`; labels of the graph itself are not read.
+
+        Args:
+            parts: The graph in parts: an epoch is then a step for each batch of them, see `EncoderEnsemble.fit`. The
+                first layer's propagation is of the whole graph always.
+        """
         part = pick(SELECTED_ON, self.selection, "selection")
         norm = pick({"batch": True, "none": False}, self.norm, "norm")
         graph, z = place(graph, z, self.device)
@@ -111,11 +133,18 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         rng = seeding.generator(self.random_state, "dropout", *stream, device=graph.device)
         propagated = net.conv1.propagate(z, graph.operators)
         loss, score = node_objective(split, part)
+        draw = seeding.generator(self.random_state, "parts", *stream)
+
+        def logits(piece: Piece) -> Tensor:
+            found: Tensor = net(propagated.index_select(0, piece.nodes), piece.operators, rng)
+            return found
+
         self.log_ = train(
             net,
-            lambda: net(propagated, graph.operators, rng),
+            partial(self._logits, net, graph, propagated, parts, rng),
             loss,
             score,
+            steps=node_steps(parts, split, logits, draw),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,
@@ -125,8 +154,18 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         self.net_ = net.requires_grad_(False).eval()
         return self
 
-    def predict_proba(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> Tensor:
-        """Probability of each class `[N, C]`."""
+    @staticmethod
+    def _logits(
+        net: DecoderNet, graph: Graph, propagated: Tensor, parts: Parts | None, rng: torch.Generator | None = None
+    ) -> Tensor:
+        """Of all nodes `[N, C]`; in parts only in evaluation mode."""
+        if parts is not None:
+            return net.infer_in(parts, propagated)
+        found: Tensor = net(propagated, graph.operators, rng)
+        return found
+
+    def predict_proba(self, graph: Graph, z: Tensor | np.ndarray[Any, Any], parts: Parts | None = None) -> Tensor:
+        """Probability of each class `[N, C]`; with the graph in parts it is inferred in blocks of rows."""
         check_is_fitted(self)
         graph, z = place(graph, z, self.device)
         if z.shape[1] != self.net_.conv1.in_channels:
@@ -136,8 +175,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
             )
         with torch.no_grad():
             propagated = self.net_.conv1.propagate(z, graph.operators)
-            logits: Tensor = self.net_(propagated, graph.operators)
-        return logits.softmax(1)
+            return self._logits(self.net_, graph, propagated, parts).softmax(1)
 
     def predict(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> Tensor:
         """The likeliest class of each node `[N]`."""

@@ -12,7 +12,7 @@ from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.synthetic import sbm
-from bes.models.baselines.partition import (
+from bes.scale.partition import (
     SLACK,
     Partitioner,
     _contracted,

@@ -1,0 +1,1 @@
+"""Graphs that are too large for one piece: parts, their batches, and what memory they need."""
