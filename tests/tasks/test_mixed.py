@@ -1,0 +1,26 @@
+"""Rows at a boundary: the same as the definition over all nodes, whatever the blocks."""
+
+from __future__ import annotations
+
+import torch
+
+from bes.core.boundary import mixed_neighborhood
+from bes.tasks import mixed as module
+from bes.tasks.mixed import mixed
+
+
+def test_rows_are_judged_as_among_all_nodes(monkeypatch):
+    z = torch.randn(300, 4).round(decimals=1)  # with ties
+    labelled, y = torch.randperm(300)[:90], torch.randint(3, (90,))
+    rows = torch.randperm(300)[:120]
+    expected = mixed_neighborhood(z, labelled, y, 5)[rows]
+    assert mixed(z[rows], z[labelled], y, 5).tolist() == expected.tolist()
+    assert 0 < int(expected.sum()) < 120
+    monkeypatch.setattr(module, "BLOCK", 700)  # seven rows at a time
+    assert mixed(z[rows], z[labelled], y, 5).tolist() == expected.tolist()
+
+
+def test_fewer_labelled_rows_than_neighbours_are_all_asked():
+    z = torch.randn(10, 2)
+    assert mixed(z, z[:2], torch.tensor([0, 1]), 5).all()
+    assert not mixed(z, z[:2], torch.tensor([1, 1]), 5).any()
