@@ -35,6 +35,10 @@ ATTENTION = {"gat": 8, "gatv2": 6}
 ARC, BUILT = 16, 80
 
 
+#: Where Linux says what a group of processes, such as a container, may take.
+CGROUP = Path("/sys/fs/cgroup")
+
+
 @dataclass(frozen=True)
 class Estimate:
     """MiB by stage; stages follow each other, `data` stays."""
@@ -109,9 +113,8 @@ def available(device: torch.device) -> float:
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
-        root = Path("/sys/fs/cgroup")
         try:
-            found.append((int((root / limit).read_text()) - int((root / used).read_text())) / MIB)
+            found.append((int((CGROUP / limit).read_text()) - int((CGROUP / used).read_text())) / MIB)
         except (OSError, ValueError):  # not there, or without a limit
             continue
     return max(0.0, min(found))
