@@ -27,6 +27,9 @@ from bes.pipeline.tuning import Study
 from bes.progress import Watch
 from bes.records import RunDirectory, data_hash
 
+#: Called before the first seed, with what is run.
+Begin = Callable[[RunConfig, Graph], None]
+
 #: Called with (seeds done, seeds asked for) as each seed ends.
 Progress = Callable[[int, int], None]
 
@@ -38,6 +41,7 @@ def run(
     out: Path,
     *,
     jobs: int = 1,
+    begin: Begin | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
     log: str | None = None,
@@ -45,6 +49,7 @@ def run(
     """Run every seed that `out` does not hold yet, all arms each, and record it as it ends; methods alone one by one.
 
     Args:
+        begin: Told once that all is checked and how the graph will be trained on.
         watch: Told of each stage and its steps, where the seeds run in this process.
         log: `csv`, `tensorboard` or `mlflow`: every epoch and iteration is logged under `out/logs/SEED`.
     """
@@ -58,6 +63,8 @@ def run(
     config = settled(resolved(config), graph)
     directory = RunDirectory(Path(out), config, data_hash(graph))
     directory.keep(graph)
+    if begin:
+        begin(config, graph)
     arms = arms_of(config)
 
     def tell() -> None:

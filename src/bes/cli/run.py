@@ -127,7 +127,6 @@ def run(
     from bes.config import RunConfig
     from bes.graph.catalog import load
     from bes.graph.given import given_graph
-    from bes.pipeline.batching import settled
     from bes.predict import check_columns, predict_run
     from bes.report.html import write_report
     from bes.runs import parse_seeds
@@ -166,13 +165,11 @@ def run(
         graph = graph or load(plan.dataset)
     if plan.task == "node":
         check_columns(graph)
-    plan = settled(plan, graph)
-    if show:
-        console.print_start(plan, graph)
     place = out or Path("runs") / graph.name
     try:
         with console.seeds_bar(plan, len(chosen), show=show) as bar:
-            run_all(plan, graph, chosen, place, jobs=jobs, progress=bar.seeds, watch=bar.watch, log=log)
+            begin = console.print_start if show else None
+            run_all(plan, graph, chosen, place, jobs=jobs, begin=begin, progress=bar.seeds, watch=bar.watch, log=log)
     except KeyboardInterrupt:
         Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
         raise typer.Exit(130) from None

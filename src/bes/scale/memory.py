@@ -61,10 +61,12 @@ class Layers:
 
     def floats(self) -> float:
         """Floats of a node that a training step holds at a time, for the largest of the networks."""
-        return max(2.5 * sum((PRODUCTS.get(kind, 1) + 3) * width for width in self.widths[1:]) for kind in self.kinds)
+        width = sum(self.widths[1:])
+        return 2.5 * width * max((PRODUCTS.get(kind, 1) + 3 for kind in self.kinds), default=0)
 
     def edge_floats(self) -> int:
-        return max(ATTENTION.get(kind, 0) for kind in self.kinds)
+        """Floats of an edge, likewise."""
+        return max((ATTENTION.get(kind, 0) for kind in self.kinds), default=0)
 
 
 def estimate(
