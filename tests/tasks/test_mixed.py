@@ -24,3 +24,9 @@ def test_fewer_labelled_rows_than_neighbours_are_all_asked():
     z = torch.randn(10, 2)
     assert mixed(z, z[:2], torch.tensor([0, 1]), 5).all()
     assert not mixed(z, z[:2], torch.tensor([1, 1]), 5).any()
+
+
+def test_of_very_many_labelled_rows_an_even_sample_is_asked(monkeypatch):
+    z, y = torch.randn(400, 3), torch.randint(2, (400,))
+    monkeypatch.setattr(module, "LABELLED", 100)
+    assert mixed(z[:50], z, y, 5).tolist() == mixed(z[:50], z[::4], y[::4], 5).tolist()
