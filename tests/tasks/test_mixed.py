@@ -10,8 +10,9 @@ from bes.tasks.mixed import mixed
 
 
 def test_rows_are_judged_as_among_all_nodes(monkeypatch):
-    z = torch.randn(300, 4).round(decimals=1)  # with ties
-    labelled, y = torch.randperm(300)[:90], torch.randint(3, (90,))
+    torch.manual_seed(0)
+    z = torch.randint(8, (300, 4)).float()  # with ties, which whole numbers keep
+    labelled, y = torch.randperm(300)[:90], torch.arange(300)[:90] // 30
     rows = torch.randperm(300)[:120]
     expected = mixed_neighborhood(z, labelled, y, 5)[rows]
     assert mixed(z[rows], z[labelled], y, 5).tolist() == expected.tolist()
@@ -27,6 +28,7 @@ def test_fewer_labelled_rows_than_neighbours_are_all_asked():
 
 
 def test_of_very_many_labelled_rows_an_even_sample_is_asked(monkeypatch):
-    z, y = torch.randn(400, 3), torch.randint(2, (400,))
+    torch.manual_seed(0)
+    z, y = torch.randint(8, (400, 3)).float(), torch.randint(2, (400,))
     monkeypatch.setattr(module, "LABELLED", 100)
     assert mixed(z[:50], z, y, 5).tolist() == mixed(z[:50], z[::4], y[::4], 5).tolist()

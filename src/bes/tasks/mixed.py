@@ -10,7 +10,7 @@ from bes.core.neighbors import smallest, squared_distances
 #: Distances held at a time: 8 M floats, 32 MiB. What is said of all labelled nodes at once is said anew in each block.
 BLOCK = 1 << 23
 
-#: Labelled rows that are looked among, at most: of more, every n-th, so that the cost grows with the rows asked for alone.
+#: Labelled rows that are looked among, at most: of more, every n-th, so that the cost grows with the rows alone.
 LABELLED = 1 << 15
 
 
