@@ -1,6 +1,7 @@
 """The command line: what it prints, what it refuses and what it leaves behind."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,18 @@ def test_a_run_prints_the_paired_table_and_the_verdict(
     assert {(r["seed"], r["arm"]) for r in records(tmp_path / "out")} == {
         (seed, arm) for seed in (0, 1) for arm in ("control", "bes")
     }
+
+
+def test_a_run_in_parts_says_what_memory_it_needs(
+    tmp_path: Path, graph_file: Path, command: Call, refused: Call, quick_settings: list[str]
+) -> None:
+    words = ("run", graph_file, "--seeds", "0", *quick_settings, "--set", "n_parts=4", "--batching")
+    done = command(*words, "parts", "--out", tmp_path / "parts")
+    assert done.code == 0
+    assert re.search(r"Memory: about 0\.\d GiB needed, [\d.]+ GiB available; parts\.", done.out)
+    told = json.loads(command(*words, "full", "--out", tmp_path / "full", "--json").out)
+    assert (told["batching"], told["memory_estimate_mib"] > 100) == ("full", True)
+    refused(command(*words, "whole", "--out", tmp_path / "none"), "batching", "full")
 
 
 def test_quiet_and_the_default_folder(

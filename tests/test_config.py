@@ -180,9 +180,18 @@ def variants(plan: RunConfig) -> dict[str, RunConfig]:
     return found
 
 
-@pytest.mark.parametrize(("shaping", "idle"), [("layers", "encoder_shaper."), ("encoders", "shaper.")])
-def test_every_key_changes_the_run_id_but_those_that_shaping_does_not_read(shaping: str, idle: str) -> None:
-    plan = RunConfig.build("mine", given={"shaping": shaping})
+FULL = ("batching", "n_parts", "parts_per_step")  # auto and full are the same run, which has no parts
+
+
+@pytest.mark.parametrize(
+    ("shaping", "batching", "idle"),
+    [("layers", "auto", ("encoder_shaper.", *FULL)), ("encoders", "auto", ("shaper.", *FULL)),
+     ("layers", "parts", ("encoder_shaper.",))],
+)  # fmt: skip
+def test_every_key_changes_the_run_id_but_those_that_are_not_read(
+    shaping: str, batching: str, idle: tuple[str, ...]
+) -> None:
+    plan = RunConfig.build("mine", given={"shaping": shaping, "batching": batching})
     changed = variants(plan)
     assert set(changed) == {path for path in _paths(RunConfig) if path != "task"}
     own = run_id(plan, "hash", "1", 0, "bes")

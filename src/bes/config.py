@@ -165,6 +165,12 @@ class RunConfig(_Frozen):
     )
     allow_missing_classes: bool = Field(False, description="Go on when a class has no training node.")
     device: str = "auto"
+    batching: Literal["auto", "full", "parts"] = Field(
+        "auto",
+        description="Training on the whole graph at once or on parts of it; auto is full while memory is enough.",
+    )
+    n_parts: int = Field(0, ge=0, description="Parts of batching=parts; 0 makes steps of about 32,768 nodes.")
+    parts_per_step: int = Field(0, ge=0, description="Parts that a training step takes; 0 takes 4.")
     encoders: EncoderConfig = EncoderConfig()
     shaping: Literal["layers", "encoders"] = Field(
         "layers",
@@ -263,13 +269,17 @@ def _sorted_json(content: dict[str, Any]) -> str:
 #: Sections by how shaping is done that it has no part in.
 _IDLE = {"layers": {"encoder_shaper"}, "encoders": {"shaper"}}
 
+#: Options that a full batch, which `auto` is until a run settles it, has no use for.
+_PARTS = {"batching", "n_parts", "parts_per_step"}
+
 #: Options that came when there were records already, with the value at which they leave run ids as they were.
 _LATER = (("encoder_shaper", "trust", 0.2), ("shaper", "displacement_sample", None))
 
 
 def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str) -> str:
     """Names one record: what its configuration uses, data, library version, seed and arm."""
-    used = config.model_dump(mode="json", exclude=_IDLE[config.shaping])
+    idle = _IDLE[config.shaping] | (set() if config.batching == "parts" else _PARTS)
+    used = config.model_dump(mode="json", exclude=idle)
     for section, name, usual in _LATER:
         if section in used and used[section][name] == usual:
             del used[section][name]

@@ -21,6 +21,8 @@ from bes.config import RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.graph.catalog import Verified, available, data_root
 from bes.graph.datasets import DatasetInfo
+from bes.graph.graph import Graph
+from bes.pipeline.batching import sentence
 from bes.pipeline.methods import resolved
 from bes.records import versions
 from bes.report import methods, tables
@@ -57,6 +59,11 @@ def seeds_bar(config: RunConfig, total: int, *, show: bool) -> progress.SeedsBar
         layers = 2 * config.decoder.epochs + config.shaper.n_layers * config.shaper.n_iter
         steps += layers if config.shaping == "layers" else config.encoder_shaper.epochs
     return progress.SeedsBar(total, max(1, steps), out, show=show)
+
+
+def print_start(config: RunConfig, graph: Graph) -> None:
+    """What memory a run will need, and how it will train."""
+    out.print(sentence(config, graph), markup=False, soft_wrap=True)
 
 
 def print_run(run: StoredRun, report: Path, predicted: Predicted) -> None:
@@ -113,6 +120,8 @@ def run_as_json(run: StoredRun, report: Path, predicted: Predicted) -> dict[str,
         "arms": tables.arms(run.records) if paired else [{"arm": row["method"], **row["test"]} for row in rows],
         "methods": rows,
         "verdict": _verdict(run),
+        "batching": run.records[0].get("batching"),
+        "memory_estimate_mib": run.records[0].get("memory_estimate_mib"),
         "notes": _notes(run),
         "out": str(run.path),
         "report": str(report),

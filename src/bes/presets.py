@@ -15,6 +15,7 @@ PAPER_ENCODERS: dict[str, tuple[str, ...]] = {
     "roman_empire": ("cheb", "kgnn"),
     "ogbn-arxiv": ("cheb", "gatv2"),
     "ogbl-collab": ("sage",),
+    "arxiv-like": ("cheb", "gatv2"),
     "*": ("gcn", "cheb"),
 }
 
@@ -76,18 +77,19 @@ def defaults(task: str, dataset: str, split: str | None) -> dict[str, Any]:
     """What a run is before presets and settings: by the task, and by what the paper uses for the data set.
 
     Args:
-        split: The data set's own node split; empty where its nodes have no labels and None where it is not known.
+        split: The data set's own node split; empty or None where there is none.
     """
     if task == "node":
         encoders, decoder = (table.get(dataset, table["*"]) for table in (PAPER_ENCODERS, PAPER_DECODER))
         return {"split": split or "random", "encoders": {"names": encoders}, "decoder": {"kind": decoder}}
-    collab = dataset == "ogbl-collab"  # the only one whose encoder for links the paper names
+    hits = {"select": "hits@50", **({"repeats": True} if dataset == "ogbl-collab" else {})}
+    collab = dataset in ("ogbl-collab", "collab-like")  # the only one whose encoder for links the paper names
     return {
-        "split": "official" if split == "" and task == "link" else "random",
+        "split": "official" if dataset == "ogbl-collab" and task == "link" else "random",
         "rivals": LINK_RIVALS if task == "link" else ("mlp",),
         "features": PAIRS["features"],
         "encoders": {**PAIRS["encoders"], "names": ("sage",) if collab else ("gcn", "sage")},
         "decoder": {**PAIRS["decoder"], "kind": "dot" if collab else "mlp"},
         "shaper": PAIRS["shaper"],
-        "links": {"select": "hits@50", "repeats": True} if collab and task == "link" else {},
+        "links": hits if collab and task == "link" else {},
     }

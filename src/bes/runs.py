@@ -20,11 +20,15 @@ from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.pipeline import arms_of, check, run_seed
+from bes.pipeline.batching import settled
 from bes.pipeline.methods import resolved, study_of
 from bes.pipeline.results import SeedResult
 from bes.pipeline.tuning import Study
 from bes.progress import Watch
 from bes.records import RunDirectory, data_hash
+
+#: Called before the first seed, with what is run.
+Begin = Callable[[RunConfig, Graph], None]
 
 #: Called with (seeds done, seeds asked for) as each seed ends.
 Progress = Callable[[int, int], None]
@@ -37,6 +41,7 @@ def run(
     out: Path,
     *,
     jobs: int = 1,
+    begin: Begin | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
     log: str | None = None,
@@ -44,6 +49,7 @@ def run(
     """Run every seed that `out` does not hold yet, all arms each, and record it as it ends; methods alone one by one.
 
     Args:
+        begin: Told once that all is checked and how the graph will be trained on.
         watch: Told of each stage and its steps, where the seeds run in this process.
         log: `csv`, `tensorboard` or `mlflow`: every epoch and iteration is logged under `out/logs/SEED`.
     """
@@ -54,9 +60,11 @@ def run(
 
         check_log(log)
     check(config, graph, seeds)
-    config = resolved(config)
+    config = settled(resolved(config), graph)
     directory = RunDirectory(Path(out), config, data_hash(graph))
     directory.keep(graph)
+    if begin:
+        begin(config, graph)
     arms = arms_of(config)
 
     def tell() -> None:

@@ -1,8 +1,8 @@
-"""The one training loop: full-batch Adam, the epoch chosen by a score, callbacks for the rest."""
+"""The one training loop: Adam on the full batch or in steps, the epoch chosen by a score, callbacks for the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -54,6 +54,7 @@ def train(
     patience: int = 0,
     groups: list[dict[str, Any]] | None = None,
     begun: Score | None = None,
+    steps: Callable[[], Iterable[Tensor]] | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> TrainLog:
     """Train `model` for `epochs` and leave it with the parameters of the best-scored epoch.
@@ -69,6 +70,8 @@ def train(
         groups: Parameters with options of their own, as torch's optimizers take them; without it all are alike.
         begun: What a model that is trained already scores: it stays as it came where no epoch scores better, and
             `best_epoch` is -1.
+        steps: The losses of an epoch, of which each is made when the model has taken the step before; without it an
+            epoch is one step by `loss(forward())`.
     """
     optimizer = torch.optim.Adam(groups or model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     log = TrainLog()
@@ -79,13 +82,11 @@ def train(
     given = (shared(),) if shared else ()
     for epoch in range(epochs):
         model.train()
-        optimizer.zero_grad()
-        value = loss(forward(*given))
-        value.backward()
-        optimizer.step()
+        losses = steps() if steps else [loss(forward(*given))]
+        taken = [_step(optimizer, value) for value in losses]
         given = (shared(),) if shared else ()
         current = _scored(model, forward, score, given)
-        row = {"epoch": epoch, "loss": value.item(), "score": current[0]}
+        row = {"epoch": epoch, "loss": sum(taken) / len(taken), "score": current[0]}
         log.history.append(row)
         if current > log.best_score:
             log.best_epoch, log.best_score = epoch, current
@@ -98,6 +99,13 @@ def train(
     optimizer.zero_grad()  # a trained model carries no gradients
     model.load_state_dict(best)
     return log
+
+
+def _step(optimizer: torch.optim.Optimizer, value: Tensor) -> float:
+    optimizer.zero_grad()
+    value.backward()
+    optimizer.step()
+    return value.item()
 
 
 def _scored(

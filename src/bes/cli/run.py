@@ -112,6 +112,14 @@ def run(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Seeds at a time, each in its own process.")] = 1,
+    batching: Annotated[
+        str | None,
+        typer.Option(
+            help="full trains on the whole graph at once, parts on METIS parts of it. \\[default: auto, full while "
+            "memory is enough]",
+            autocompletion=words("auto", "full", "parts"),
+        ),
+    ] = None,
     device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -136,6 +144,7 @@ def run(
         "methods": method,
         "settings": source,
         "tune": tune,
+        "batching": batching,
         "device": device,
         "encoders": {"names": encoders} if encoders else None,
         "decoder": {"kind": decoder} if decoder else None,
@@ -163,7 +172,8 @@ def run(
     place = out or Path("runs") / graph.name
     try:
         with console.seeds_bar(plan, len(chosen), show=show) as bar:
-            run_all(plan, graph, chosen, place, jobs=jobs, progress=bar.seeds, watch=bar.watch, log=log)
+            begin = console.print_start if show else None
+            run_all(plan, graph, chosen, place, jobs=jobs, begin=begin, progress=bar.seeds, watch=bar.watch, log=log)
     except KeyboardInterrupt:
         Console(stderr=True).print("bes: stopped; call it again with the same --out to go on.", style="yellow")
         raise typer.Exit(130) from None

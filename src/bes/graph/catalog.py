@@ -16,6 +16,7 @@ from bes.errors import InputError
 from bes.graph.datasets import CATALOG, DatasetInfo, lookup
 from bes.graph.download import download
 from bes.graph.graph import Graph
+from bes.graph.like import LIKE, generate
 from bes.graph.readers import read_geom_gcn, read_npz, read_ogb, read_planetoid, read_wikics, write_npz
 from bes.graph.synthetic import digits, sbm
 from bes.graph.variants import MARK, base_name, vary
@@ -34,7 +35,7 @@ def load(name_or_path: str | Path, *, seed: int = 0) -> Graph:
     """The graph of a catalogued name, or of a path ending in `.npz`; either with variants (`cora#edges:1`).
 
     Args:
-        seed: For the generated `sbm`; the others are what they are.
+        seed: For the generated `sbm`, `arxiv-like` and `collab-like`; the others are what they are.
     """
     name = str(name_or_path)
     if MARK in name and not Path(name).exists():
@@ -46,7 +47,7 @@ def load(name_or_path: str | Path, *, seed: int = 0) -> Graph:
     if path is not None:
         graph = _read(info, path)
     elif info.kind == "generated":
-        graph = sbm(seed=seed) if info.name == "sbm" else digits()
+        graph = _generate(info.name, seed)
     else:
         graph = _fetch(info)
     info.check(graph, str(path or "memory"))
@@ -112,6 +113,12 @@ def add(name: str, source: str | Path) -> Path:
     info.check(graph, str(source))
     write_npz(graph, target)
     return target
+
+
+def _generate(name: str, seed: int) -> Graph:
+    if name in LIKE:
+        return generate(name, seed=seed)
+    return sbm(seed=seed) if name == "sbm" else digits()
 
 
 def _roots() -> list[Path]:

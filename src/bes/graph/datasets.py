@@ -41,6 +41,7 @@ class DatasetInfo:
         source: Where the files come from.
         paper: Whether it is one of the paper's ten.
         note: What a reader of its numbers should know.
+        like: Of a generated graph for speed and memory only, the data set whose size it has.
         pyg: Class and argument of the PyG data set that downloads it, or the archive's address.
     """
 
@@ -56,6 +57,17 @@ class DatasetInfo:
     paper: bool = False
     note: str = ""
     pyg: tuple[str, str] | str | None = None
+    like: str = ""
+
+    @property
+    def warning(self) -> str:
+        """What records and commands must say of this data set, so that nobody takes it for another one."""
+        if not self.like:
+            return ""
+        return (
+            f"The graph '{self.name}' is generated in the size of {self.like}, for speed and memory only: "
+            f"its scores say nothing of {self.like}."
+        )
 
     def files(self) -> list[str]:
         """The files of the published format, relative to the folder `name`."""
@@ -130,6 +142,11 @@ _ROWS = (
                 note="the graph is made from the features"),
     DatasetInfo("sbm", "Stochastic block graph", 1_000, 4_000, 32, 4, "random", "generated", "bes.graph.synthetic",
                 note="a fifth of its edges join two classes"),
+    DatasetInfo("arxiv-like", "Generated, as large as ogbn-arxiv", 169_343, 1_166_243, 128, 40, "random", "generated",
+                "bes.graph.like", note="for speed and memory only, never for accuracy", like="ogbn-arxiv"),
+    DatasetInfo("collab-like", "Generated, as large as ogbl-collab", 235_868, 1_285_465, 128, 0, "", "generated",
+                "bes.graph.like", note="for speed and memory only, never for accuracy; links only",
+                like="ogbl-collab"),
 )  # fmt: skip
 
 #: Every known data set by name.

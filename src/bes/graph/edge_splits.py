@@ -10,7 +10,7 @@ from torch import Tensor
 from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.pairs import PairSplit, at_most, check_fractions
+from bes.graph.pairs import PairSplit, among, at_most, check_fractions
 from bes.graph.splits import cut_by_class
 
 
@@ -49,6 +49,11 @@ class EdgeSplit(PairSplit):
         """The training edges and their classes; a random `limit` of them where there are more."""
         chosen = at_most(self.train, limit, rng)
         return self.edges[:, chosen], self._labels[chosen]
+
+    def training_pairs_among(self, nodes: Tensor, limit: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+        found, inside = among(self.edges[:, self.train], nodes, self.graph.n_nodes)
+        chosen = at_most(torch.arange(inside.numel(), device=inside.device), limit, rng)
+        return found[:, chosen], self._labels[self.train[inside[chosen]]]
 
     def quality(self, logits: Tensor, truth: Tensor) -> float:
         """Accuracy."""

@@ -17,7 +17,7 @@ from bes.graph.arrays import load_arrays
 from bes.graph.disjoint import check_disjoint, read_pairs
 from bes.graph.edges import PAIRS
 from bes.graph.graph import Graph
-from bes.graph.pairs import PairSplit, at_most, check_fractions
+from bes.graph.pairs import PairSplit, among, at_most, check_fractions
 from bes.metrics import auc, hits
 
 #: Edges that pass messages when test pairs are scored; `all` lets the held-out ones pass them always, which is a leak.
@@ -113,10 +113,15 @@ class LinkSplit(PairSplit):
         Negatives avoid the training edges only: avoiding the held-out ones would tell the model where they are.
         """
         edges = at_most(self.train, limit, rng)
-        others = negatives.uniform(edges.shape[1], self.graph.n_nodes, self._train_keys, rng)
-        link = torch.zeros(2 * edges.shape[1], dtype=torch.long, device=edges.device)
-        link[: edges.shape[1]] = 1
-        return torch.cat([edges, others], dim=1), link
+        return _with_negatives(edges, self.graph.n_nodes, self._train_keys, edges.shape[1], rng)
+
+    def training_pairs_among(self, nodes: Tensor, limit: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+        found, _ = among(self.train, nodes, self.graph.n_nodes)
+        n = nodes.numel()
+        keys = negatives.pair_keys(found, n).unique()
+        edges = at_most(found, limit, rng)
+        free = n * (n - 1) // 2 - keys.numel()  # a small dense part may have fewer pairs without an edge than edges
+        return _with_negatives(edges, n, keys, min(free, edges.shape[1]), rng)
 
     def quality(self, logits: Tensor, truth: Tensor) -> float:
         positive, negative = logits[truth == 1, 0], logits[truth == 0, 0]
@@ -141,6 +146,16 @@ class LinkSplit(PairSplit):
         held = {part: pairs[part] for part in ("val", "test")}
         others = {part: pairs[_key(part)] for part in PARTS}
         return _build(graph, pairs["train"], held, others, str(arrays.get("name", "saved")), repeats=repeats)
+
+
+def _with_negatives(
+    edges: Tensor, n_nodes: int, taken: Tensor, count: int, rng: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Edges and `count` fresh pairs that are not `taken` (sorted keys), with their classes, 1 and 0."""
+    others = negatives.uniform(count, n_nodes, taken, rng)
+    link = torch.zeros(edges.shape[1] + count, dtype=torch.long, device=edges.device)
+    link[: edges.shape[1]] = 1
+    return torch.cat([edges, others], dim=1), link
 
 
 def _key(part: str) -> str:

@@ -69,6 +69,10 @@ class PairSplit(ABC):
         """Pairs `[2, P]` and their classes `[P]` for one training step, from at most `limit` edges."""
 
     @abstractmethod
+    def training_pairs_among(self, nodes: Tensor, limit: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The same of pairs with both ends among `nodes` `[n]`, as places in `nodes`; there may be none."""
+
+    @abstractmethod
     def quality(self, logits: Tensor, truth: Tensor) -> float:
         """What validation selects by: larger is better."""
 
@@ -106,6 +110,15 @@ def at_most(columns: Tensor, limit: int, rng: torch.Generator) -> Tensor:
     if count <= limit:
         return columns
     return columns[..., torch.randperm(count, generator=rng, device=rng.device)[:limit].to(columns.device)]
+
+
+def among(pairs: Tensor, nodes: Tensor, n_nodes: int) -> tuple[Tensor, Tensor]:
+    """The pairs `[2, P']` with both ends among `nodes`, as places in `nodes`, and which of `pairs` they are `[P']`."""
+    place = torch.full((n_nodes,), -1, device=pairs.device)
+    place[nodes] = torch.arange(nodes.numel(), device=pairs.device)
+    found = place[pairs]
+    inside = (found >= 0).all(0).nonzero().flatten()
+    return found[:, inside], inside
 
 
 def check_fractions(train: float, val: float) -> None:

@@ -79,6 +79,15 @@ class Sparse:
         row = torch.repeat_interleave(rows, pointer[1:] - pointer[:-1])
         return row, self.csr.col_indices().long(), self.csr.values()
 
+    def rows(self, index: Tensor) -> Sparse:
+        """The rows `index` `[R']` of the matrix, `[R', C]`."""
+        pointer = self.csr.crow_indices().long()
+        start, count = pointer[index], pointer[index + 1] - pointer[index]
+        row = torch.repeat_interleave(torch.arange(index.numel(), device=self.device), count)
+        entry = spans(start, count)
+        shape = (index.numel(), self.shape[1])
+        return Sparse.from_coo(row, self.csr.col_indices()[entry], self.csr.values()[entry], shape)
+
     def to(self, device: torch.device | str) -> Sparse:
         if torch.device(device) == self.device:
             return self
@@ -125,16 +134,34 @@ class _Product(torch.autograd.Function):
 Features = Tensor | Sparse
 
 
+def rows_of(x: Features, index: Tensor) -> Features:
+    """The rows `index` of features, of the same kind."""
+    return x.rows(index) if isinstance(x, Sparse) else x.index_select(0, index)
+
+
+def spans(start: Tensor, count: Tensor) -> Tensor:
+    """start, start + 1, ..., start + count - 1 of each entry, one after another."""
+    ends = count.cumsum(0)
+    shift = torch.repeat_interleave(start - ends + count, count)
+    return shift + torch.arange(shift.numel(), device=start.device)
+
+
 class Operators:
     """The propagation matrices of one undirected graph, each built on first use and kept.
 
     `edge_index` is `[2, E]` with both directions, no self-loops, sorted by its first row.
     Row `i` of each operator gathers from the neighbours of node `i`.
+
+    Args:
+        degree: Neighbours of each node `[N]` where not all of them are in `edge_index`, as in a piece of a graph;
+            without it they are counted.
     """
 
-    def __init__(self, edge_index: Tensor, n_nodes: int) -> None:
+    def __init__(self, edge_index: Tensor, n_nodes: int, degree: Tensor | None = None) -> None:
         self.edge_index = edge_index
         self.n_nodes = n_nodes
+        if degree is not None:
+            self.__dict__["degree"] = degree
 
     @cached_property
     def degree(self) -> Tensor:
@@ -172,7 +199,7 @@ class Operators:
     @cached_property
     def with_loops(self) -> Operators:
         """The same graph with each node among its own neighbours: its `mean` is (D + I)^-1 (A + I)."""
-        return Operators(self.looped, self.n_nodes)
+        return Operators(self.looped, self.n_nodes, self.degree + 1)
 
     @cached_property
     def gcn(self) -> Sparse:
@@ -183,4 +210,4 @@ class Operators:
     def to(self, device: torch.device | str) -> Operators:
         if torch.device(device) == self.edge_index.device:
             return self
-        return Operators(self.edge_index.to(device), self.n_nodes)
+        return Operators(self.edge_index.to(device), self.n_nodes, self.degree.to(device))

@@ -48,8 +48,8 @@ def sbm(
     n_edges = round(n_nodes * degree / 2)
     planted = round(noise * n_edges)
     pairs = int((size * (size - 1)).sum()) // 2
-    inner = _distinct(within, n_edges - planted, pairs, n_nodes, rng)
-    outer = _distinct(across, planted, n_nodes * (n_nodes - 1) // 2 - pairs, n_nodes, rng)
+    inner = distinct_edges(within, n_edges - planted, pairs, n_nodes, rng)
+    outer = distinct_edges(across, planted, n_nodes * (n_nodes - 1) // 2 - pairs, n_nodes, rng)
     centres = torch.linalg.qr(torch.randn(n_features, n_classes, generator=rng)).Q.T * (separation / 2**0.5)
     x = centres[y] + torch.randn(n_nodes, n_features, generator=rng)
     place = torch.randperm(n_nodes, generator=rng)  # so that a node's number says nothing of its class
@@ -86,13 +86,18 @@ def _below(limit: Tensor, rng: torch.Generator) -> Tensor:
     return torch.minimum((draw * limit).long(), limit - 1)
 
 
-def _distinct(
+def distinct_edges(
     draw: Callable[[int], tuple[Tensor, Tensor]], count: int, possible: int, n_nodes: int, rng: torch.Generator
 ) -> Tensor:
-    """`count` different undirected edges `[2, count]` from `draw`, which may repeat itself and give loops."""
+    """`count` different undirected edges `[2, count]` from `draw`, which may repeat itself and give loops.
+
+    Args:
+        draw: From a number to so many pairs of nodes.
+        possible: How many different edges it can give.
+    """
     if 2 * count > possible:  # beyond half of them, rejection would crawl
         raise InputError(
-            f"The block graph needs {count} edges of one kind where {possible} node pairs exist: "
+            f"The generated graph needs {count} edges of one kind where {possible} node pairs exist: "
             "use a smaller degree or more nodes."
         )
     keys = torch.empty(0, dtype=torch.int64)

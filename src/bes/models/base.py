@@ -16,6 +16,7 @@ from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
+from bes.scale.inference import Sweep
 
 
 class Conv(nn.Module, ABC):
@@ -37,6 +38,10 @@ class Conv(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Features, ops: Operators) -> Tensor: ...
+
+    def sweeps(self) -> Sequence[Sweep]:
+        """The layer as maps over one hop each, for inference in blocks of rows."""
+        return (lambda x, _, ops: self(x, ops),)
 
     def linear(self, generator: torch.Generator | None, *, bias: bool, glorot: bool) -> nn.Linear:
         """`in_channels -> out_channels`: Glorot or Kaiming uniform, with PyG's uniform bias."""

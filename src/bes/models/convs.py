@@ -17,6 +17,7 @@ from bes.errors import InputError, did_you_mean
 from bes.graph.sparse import Features, Operators, Sparse
 from bes.models.base import Conv, FilterConv, project
 from bes.models.edges import SLOPE, attend, pair_score
+from bes.scale.inference import Sweep
 
 T = TypeVar("T")
 
@@ -55,6 +56,21 @@ class ChebConv(FilterConv):
     def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
         zeroth, first, second = parts
         return zeroth - second + ops.cheb @ (first + 2 * (ops.cheb @ second))  # Clenshaw: T_2 = 2 L^ L^ - I
+
+    def sweeps(self) -> Sequence[Sweep]:
+        return self._inner, self._outer
+
+    def _inner(self, x: Features, _: Tensor | None, ops: Operators) -> Tensor:
+        """X W_1 + 2 L^ X W_2: what the outer sweep propagates."""
+        first, second = project(x, self.weights()[0][1:])
+        return first + 2 * (ops.cheb @ second)
+
+    def _outer(self, x: Features, inner: Tensor | None, ops: Operators) -> Tensor:
+        """X (W_0 - W_2) + L^ inner + b."""
+        assert inner is not None
+        weights, bias = self.weights()
+        (own,) = project(x, (weights[0] - weights[2],))
+        return own + ops.cheb @ inner + bias
 
 
 class SGConv(FilterConv):

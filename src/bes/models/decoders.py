@@ -18,6 +18,9 @@ from bes.graph.sparse import Operators
 from bes.graph.splits import NodeSplit
 from bes.models.base import FilterConv, dropout, place
 from bes.models.convs import ChebConv, Linear, SAGEConv, pick
+from bes.scale.batches import Parts, Piece
+from bes.scale.inference import layer
+from bes.scale.steps import node_steps
 from bes.training import SELECTED_ON, Callback, node_objective, train
 
 KINDS: dict[str, type[FilterConv]] = {"cheb": ChebConv, "sage": SAGEConv, "mlp": Linear}
@@ -46,6 +49,10 @@ class DecoderNet(nn.Module):
         hidden = self.norm(first).relu()
         logits: Tensor = self.conv2(dropout(hidden, self.dropout, rng) if self.training else hidden, ops)
         return logits
+
+    def infer_in(self, parts: Parts, propagated: Tensor) -> Tensor:
+        """What `forward` gives in evaluation mode, in blocks of rows."""
+        return layer(self.conv2.sweeps(), self.norm(self.conv1.transform(propagated)).relu(), parts)
 
 
 class Decoder(BaseEstimator):  # type: ignore[misc]
@@ -97,9 +104,19 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     def fit(
-        self, graph: Graph, z: Tensor | np.ndarray[Any, Any], split: NodeSplit, callbacks: Sequence[Callback] = ()
+        self,
+        graph: Graph,
+        z: Tensor | np.ndarray[Any, Any],
+        split: NodeSplit,
+        callbacks: Sequence[Callback] = (),
+        parts: Parts | None = None,
     ) -> Decoder:
-        """Train on `split.train` with the embeddings `z` `[N, D]`; labels of the graph itself are not read."""
+        """Train on `split.train` with the embeddings `z` `[N, D]`; labels of the graph itself are not read.
+
+        Args:
+            parts: The graph in parts: an epoch is then a step for each batch of them, see `EncoderEnsemble.fit`. The
+                first layer's propagation is of the whole graph always.
+        """
         part = pick(SELECTED_ON, self.selection, "selection")
         norm = pick({"batch": True, "none": False}, self.norm, "norm")
         graph, z = place(graph, z, self.device)
@@ -115,12 +132,22 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         rng = seeding.generator(self.random_state, "dropout", *stream, device=graph.device)
         propagated = net.conv1.propagate(z, graph.operators)
         loss, score = node_objective(split, part)
+        draw = seeding.generator(self.random_state, "parts", *stream)
+
+        def logits(piece: Piece) -> Tensor:
+            found: Tensor = net(propagated.index_select(0, piece.nodes), piece.operators, rng)
+            return found
+
+        def forward(*first: Tensor) -> Tensor:
+            return net.infer_in(parts, propagated) if parts else net.read(first[0], graph.operators, rng)
+
         self.log_ = train(
             net,
-            lambda first: net.read(first, graph.operators, rng),
+            forward,
             loss,
             score,
-            shared=lambda: net.conv1.transform(propagated),
+            shared=None if parts else lambda: net.conv1.transform(propagated),
+            steps=node_steps(parts, split, logits, draw),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,
@@ -130,8 +157,8 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         self.net_ = net.requires_grad_(False).eval()
         return self
 
-    def predict_proba(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> Tensor:
-        """Probability of each class `[N, C]`."""
+    def predict_proba(self, graph: Graph, z: Tensor | np.ndarray[Any, Any], parts: Parts | None = None) -> Tensor:
+        """Probability of each class `[N, C]`; with the graph in parts it is inferred in blocks of rows."""
         check_is_fitted(self)
         graph, z = place(graph, z, self.device)
         if z.shape[1] != self.net_.conv1.in_channels:
@@ -141,8 +168,8 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
             )
         with torch.no_grad():
             propagated = self.net_.conv1.propagate(z, graph.operators)
-            logits: Tensor = self.net_(propagated, graph.operators)
-        return logits.softmax(1)
+            logits = self.net_.infer_in(parts, propagated) if parts else self.net_(propagated, graph.operators)
+            return logits.softmax(1)
 
     def predict(self, graph: Graph, z: Tensor | np.ndarray[Any, Any]) -> Tensor:
         """The likeliest class of each node `[N]`."""

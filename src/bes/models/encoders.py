@@ -13,11 +13,14 @@ from torch import Tensor, nn
 from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.sparse import Features, Operators
+from bes.graph.sparse import Features, Operators, rows_of
 from bes.graph.splits import NodeSplit
 from bes.models.base import dropout
 from bes.models.convs import CONVS, pick
 from bes.models.trust import EdgeTrust
+from bes.scale.batches import Parts, Piece
+from bes.scale.inference import layer
+from bes.scale.steps import node_steps
 from bes.training import SELECTED_ON, Callback, TrainLog, node_objective, train
 
 
@@ -60,6 +63,14 @@ class Encoder(nn.Module):
         """Logits `[N, C]` of what `embed` gave: the encoder's own head."""
         logits: Tensor = self.conv2(dropout(hidden, self.dropout, rng) if self.training else hidden, ops)
         return logits
+
+    def embed_in(self, parts: Parts, x: Features) -> Tensor:
+        """What `embed` gives, in blocks of rows."""
+        return layer(self.conv1.sweeps(), x, parts).relu_()
+
+    def infer_in(self, parts: Parts, x: Features) -> Tensor:
+        """What `forward` gives in evaluation mode, in blocks of rows."""
+        return layer(self.conv2.sweeps(), self.embed_in(parts, x), parts)
 
 
 class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
@@ -126,16 +137,22 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             pick(CONVS, name, "encoder")
         return names
 
-    def fit(self, graph: Graph, split: NodeSplit, callbacks: Sequence[Callback] = ()) -> EncoderEnsemble:
+    def fit(
+        self, graph: Graph, split: NodeSplit, callbacks: Sequence[Callback] = (), parts: Parts | None = None
+    ) -> EncoderEnsemble:
         """Train each encoder on `split.train`; labels of the graph itself are not read.
 
         Args:
             callbacks: Called after each epoch of each encoder, with that `Encoder` as the model.
+            parts: The graph in parts: an epoch is then a step for each batch of them, and scores are inferred in
+                blocks. Without it an epoch is one step on the whole graph.
         """
         names = self._names()
         device = seeding.pick_device(self.device)
         graph, split = graph.to(device), split.to(device)
-        fitted = [self._fit_one(name, names[:i].count(name), graph, split, callbacks) for i, name in enumerate(names)]
+        fitted = [
+            self._fit_one(name, names[:i].count(name), graph, split, callbacks, parts) for i, name in enumerate(names)
+        ]
         if self.keep:
             best = sorted(range(len(names)), key=lambda i: fitted[i][1].best_score, reverse=True)[: self.keep]
             fitted = [fitted[i] for i in sorted(best)]
@@ -145,7 +162,13 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit_one(
-        self, name: str, repeat: int, graph: Graph, split: NodeSplit, callbacks: Sequence[Callback]
+        self,
+        name: str,
+        repeat: int,
+        graph: Graph,
+        split: NodeSplit,
+        callbacks: Sequence[Callback],
+        parts: Parts | None,
     ) -> tuple[Encoder, TrainLog]:
         init = seeding.generator(self.random_state, "init", repeat, name)
         rng = seeding.generator(self.random_state, "dropout", repeat, name, device=graph.device)
@@ -153,12 +176,23 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             name, graph.n_features, self.channels, split.n_classes, dropout=self.dropout, generator=init
         ).to(graph.device)
         loss, score = node_objective(split, pick(SELECTED_ON, self.selection, "selection"))
+
+        def forward(*hidden: Tensor) -> Tensor:
+            return encoder.infer_in(parts, graph.x) if parts else encoder.read(hidden[0], graph.operators, rng)
+
+        draw = seeding.generator(self.random_state, "parts", repeat, name)
+
+        def logits(piece: Piece) -> Tensor:
+            found: Tensor = encoder(rows_of(graph.x, piece.nodes), piece.operators, rng)
+            return found
+
         log = train(
             encoder,
-            lambda hidden: encoder.read(hidden, graph.operators, rng),
+            forward,
             loss,
             score,
-            shared=lambda: encoder.embed(graph.x, graph.operators),
+            shared=None if parts else lambda: encoder.embed(graph.x, graph.operators),
+            steps=node_steps(parts, split, logits, draw),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,
@@ -167,11 +201,15 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         )
         return encoder.requires_grad_(False).eval(), log
 
-    def transform(self, graph: Graph) -> Tensor:
-        """Z `[N, n_views * channels]` of the fitted graph, or of another one with the same features."""
+    def transform(self, graph: Graph, parts: Parts | None = None) -> Tensor:
+        """Z `[N, n_views * channels]` of the fitted graph, or of another one with the same features.
+
+        Args:
+            parts: The graph in parts, to infer in blocks of rows; the result is the same.
+        """
         graph = self.place(graph)
         with torch.no_grad():
-            return torch.cat([self._embed(encoder, graph) for encoder in self.encoders_], dim=1)
+            return torch.cat([self._embed(encoder, graph, parts) for encoder in self.encoders_], dim=1)
 
     def place(self, graph: Graph) -> Graph:
         """The graph on the encoders' device as they see it, if it has their features."""
@@ -185,5 +223,5 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             )
         return self.trust_.transform(graph) if self.trust_ else graph
 
-    def _embed(self, encoder: Encoder, graph: Graph) -> Tensor:
-        return encoder.embed(graph.x, graph.operators)
+    def _embed(self, encoder: Encoder, graph: Graph, parts: Parts | None) -> Tensor:
+        return encoder.embed(graph.x, graph.operators) if parts is None else encoder.embed_in(parts, graph.x)

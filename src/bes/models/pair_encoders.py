@@ -8,10 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from bes import seeding
+from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.pairs import PairSplit
+from bes.graph.sparse import rows_of
 from bes.models.encoders import Encoder, EncoderEnsemble
 from bes.models.pairs import PairNet, products, score_pairs
+from bes.scale.batches import Parts, Piece
+from bes.scale.steps import pair_steps
 from bes.training import Callback, TrainLog, pair_objective, train
 
 
@@ -64,18 +68,26 @@ class PairEncoders(EncoderEnsemble):
         self.hidden = hidden
         self.batch = batch
 
-    def fit(self, split: PairSplit, callbacks: Sequence[Callback] = ()) -> PairEncoders:  # type: ignore[override]
-        """Train each encoder on the split's training pairs and message graph."""
+    def fit(  # type: ignore[override]
+        self, split: PairSplit, callbacks: Sequence[Callback] = (), parts: Parts | None = None
+    ) -> PairEncoders:
+        """Train each encoder on the split's training pairs and message graph.
+
+        Args:
+            parts: The message graph in parts: a step takes training pairs within its parts, see `EncoderEnsemble.fit`.
+        """
         names = self._names()
+        if parts is not None and self.decoder == "cheb":
+            raise InputError("The decoder 'cheb' of pairs convolves the whole graph: use mlp or dot, or batching=full.")
         split = split.to(seeding.pick_device(self.device))
-        fitted = [self._fit_pair(name, names[:i].count(name), split, callbacks) for i, name in enumerate(names)]
+        fitted = [self._fit_pair(name, names[:i].count(name), split, callbacks, parts) for i, name in enumerate(names)]
         self.encoders_ = [encoder for encoder, _, _ in fitted]
         self.heads_ = [head for _, head, _ in fitted]
         self.logs_ = [log for _, _, log in fitted]
         return self
 
     def _fit_pair(
-        self, name: str, repeat: int, split: PairSplit, callbacks: Sequence[Callback]
+        self, name: str, repeat: int, split: PairSplit, callbacks: Sequence[Callback], parts: Parts | None
     ) -> tuple[Encoder, PairNet, TrainLog]:
         stream, device = (repeat, name, self.decoder), split.graph.device
         init = seeding.generator(self.random_state, "init", *stream)
@@ -94,11 +106,22 @@ class PairEncoders(EncoderEnsemble):
         )
         model = nn.ModuleList([encoder, head]).to(device)
         loss, score = pair_objective(split, products, lambda e: head.read(e, ops, rng), self.batch, draw)
+        order = seeding.generator(self.random_state, "parts", *stream)
+
+        def nodes() -> Tensor:
+            z = encoder(x, ops, rng) if parts is None else encoder.infer_in(parts, x)
+            return head.nodes(z, ops, rng)
+
+        def logits(piece: Piece, pairs: Tensor) -> Tensor:
+            z = encoder(rows_of(x, piece.nodes), piece.operators, rng)
+            return head.read(products(z, pairs), piece.operators, rng)
+
         log = train(
             model,
-            lambda: head.nodes(encoder(x, ops, rng), ops, rng),
+            nodes,
             loss,
             score,
+            steps=pair_steps(parts, split, logits, self.batch, order, draw),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,
@@ -108,14 +131,14 @@ class PairEncoders(EncoderEnsemble):
         model.requires_grad_(False).eval()
         return encoder, head, log
 
-    def _embed(self, encoder: Encoder, graph: Graph) -> Tensor:
-        out: Tensor = encoder(graph.x, graph.operators)
+    def _embed(self, encoder: Encoder, graph: Graph, parts: Parts | None) -> Tensor:
+        out: Tensor = encoder(graph.x, graph.operators) if parts is None else encoder.infer_in(parts, graph.x)
         return out
 
     def decision_function(self, index: int, graph: Graph, pairs: Tensor) -> Tensor:
         """Logits `[P, n_logits]` of encoder `index` with its own decoder: that network by itself."""
         graph = self.place(graph)
         with torch.no_grad():
-            z = self._embed(self.encoders_[index], graph)
+            z = self._embed(self.encoders_[index], graph, None)
             h = self.heads_[index].nodes(z, graph.operators)
         return score_pairs(self.heads_[index], h, pairs.to(graph.device), graph.operators)

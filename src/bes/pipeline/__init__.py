@@ -9,8 +9,11 @@ from bes import seeding
 from bes.config import RunConfig
 from bes.core.options import check_options
 from bes.errors import InputError
+from bes.graph.datasets import known
 from bes.graph.graph import Graph
+from bes.graph.variants import base_name
 from bes.models.convs import CONVS, pick
+from bes.pipeline.batching import check_batching, memory_of
 from bes.pipeline.encoders import run_encoders
 from bes.pipeline.methods import Studies, check_methods, method_arm, resolved, run_methods, with_networks
 from bes.pipeline.node import check_nodes, run_nodes
@@ -45,6 +48,7 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
     for setting, given in for_nodes.items():
         if given and config.task != "node":
             raise InputError(f"The setting {setting} is for nodes, not for --task {config.task}: leave it out.")
+    check_batching(config)
     check_options(make_shaper(config, 0))
     check_methods(config, graph)
     (check_nodes if config.task == "node" else check_pairs)(config, graph, seeds)
@@ -67,9 +71,24 @@ def run_seed(
         only: Of a run of methods alone, this one.
     """
     if not config.paired:
-        return run_methods(config, graph, seed, watchers, studies, only)
+        return _told(run_methods(config, graph, seed, watchers, studies, only), config, graph)
     by_task = {"node": run_nodes if config.shaping == "layers" else run_encoders}
-    return by_task.get(config.task, run_pairs)(config, graph, seed, watchers, trained, studies)
+    result = by_task.get(config.task, run_pairs)(config, graph, seed, watchers, trained, studies)
+    return _told(result, config, graph)
+
+
+def _told(result: SeedResult, config: RunConfig, graph: Graph) -> SeedResult:
+    """The result with what every record says of the data and of memory."""
+    info = known(base_name(config.dataset))
+    warning = [info.warning] if info and info.warning else []
+    memory = {
+        "batching": "parts" if config.batching == "parts" else "full",
+        "memory_estimate_mib": round(memory_of(config, graph).peak, 1),
+    }
+    for arm in result.arms:
+        arm.notes = [*warning, *(note for note in arm.notes if note not in warning)]
+        arm.more |= memory
+    return result
 
 
 def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study | None = None) -> ArmResult:

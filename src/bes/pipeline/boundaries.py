@@ -22,7 +22,6 @@ from torch import Tensor
 
 from bes import seeding
 from bes.config import RunConfig
-from bes.core.boundary import mixed_neighborhood
 from bes.core.shaper import BoundaryShaper
 from bes.graph.pairs import PairSplit
 from bes.models.kmeans import kmeans
@@ -30,6 +29,7 @@ from bes.models.pairs import Shape, products
 from bes.models.shaping import fit_quietly
 from bes.pipeline.results import make_shaper, shaped_rows
 from bes.progress import Step
+from bes.tasks.mixed import mixed
 from bes.tasks.node import BOUNDARY_NEIGHBORS
 
 
@@ -107,7 +107,6 @@ def at_boundary(found: Material, z: Tensor, pairs: Tensor) -> Tensor:
     """
     known = (found.labels >= 0).nonzero().flatten()
     if found.mode == "pairs":
-        both = torch.cat([found.z, products(z, pairs)])
-        mixed = mixed_neighborhood(both, known, found.labels[known], BOUNDARY_NEIGHBORS)
-        return mixed[found.z.shape[0] :]
-    return mixed_neighborhood(z, known, found.labels[known], BOUNDARY_NEIGHBORS)[pairs].any(0)
+        return mixed(products(z, pairs), found.z[known], found.labels[known], BOUNDARY_NEIGHBORS)
+    ends, place = torch.unique(pairs, return_inverse=True)
+    return mixed(z[ends], z[known], found.labels[known], BOUNDARY_NEIGHBORS)[place].any(0)

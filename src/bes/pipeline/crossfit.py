@@ -31,7 +31,8 @@ def out_of_fold(config: RunConfig, start: Start, seed: int) -> Tensor:
     result = z.clone()
     for fold in folds(split, config.crossfit, seeding.generator(seed, "crossfit", device=z.device)):
         rest = split.train[~torch.isin(split.train, fold)]
-        other = make_encoders(kept, seed).fit(graph, replace(split, train=rest)).transform(graph)
+        fitted = make_encoders(kept, seed).fit(graph, replace(split, train=rest), parts=start.parts)
+        other = fitted.transform(graph, start.parts)
         apart = torch.ones(len(z), dtype=torch.bool, device=z.device)
         apart[fold] = False
         for first in range(0, z.shape[1], width):

@@ -82,8 +82,8 @@ def run_nodes(
     def decode(arm: str, embedding: Tensor, taken: dict[str, float]) -> tuple[ArmResult, Decoder]:
         with clock(taken, "decoder"):
             steps = watching.stage(watchers, f"decoder of {arm}", config.decoder.epochs)
-            decoder = make_decoder(config, seed).fit(blind, embedding, split, steps)
-            prob = decoder.predict_proba(blind, embedding)
+            decoder = make_decoder(config, seed).fit(blind, embedding, split, steps, start.parts)
+            prob = decoder.predict_proba(blind, embedding, start.parts)
         result = score_nodes(arm, task, prob, taken, f"The decoder of graph '{graph.name}'", "decoder.lr")
         result.selected = {"encoders": start.selected, "decoder": decoder.log_.best_epoch}
         return result, decoder

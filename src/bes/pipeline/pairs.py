@@ -16,6 +16,7 @@ from bes.models.pair_encoders import PairEncoders
 from bes.models.pairs import KINDS
 from bes.pipeline import boundaries, watching
 from bes.pipeline.arms import make_decoder, make_encoders, score_arm
+from bes.pipeline.batching import parts_of
 from bes.pipeline.boundaries import Shaped
 from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
 from bes.pipeline.results import ArmResult, SeedResult, check_rivals, clock
@@ -76,9 +77,11 @@ def run_pairs(
     def encode() -> tuple[Embedded, float]:
         start = time.perf_counter()
         steps = watching.encoders(watchers, config.encoders.names, config.encoders.epochs)
-        phi = make_encoders(config, seed).fit(split, steps)
-        z = phi.transform(split.graph)
-        z_test = z if split.test_graph is split.graph else phi.transform(split.test_graph)
+        parts = parts_of(config, split.graph)
+        phi = make_encoders(config, seed).fit(split, steps, parts)
+        z = phi.transform(split.graph, parts)
+        same = split.test_graph is split.graph
+        z_test = z if same else phi.transform(split.test_graph, parts_of(config, split.test_graph))
         return (phi, z, z_test), time.perf_counter() - start
 
     trained = trained or Trained(keep=False)

@@ -15,9 +15,11 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import watching
+from bes.pipeline.batching import parts_of
 from bes.pipeline.results import prepare
 from bes.pipeline.trained import Trained
 from bes.progress import Watch
+from bes.scale.batches import Parts
 from bes.tasks.node import NodeTask, check_labels
 
 #: What is kept from one run for the next: the encoders, and the embeddings.
@@ -32,6 +34,7 @@ class Start:
         graph: With its features scaled, without labels.
         z: The encoders' embeddings `[N, D]`.
         seconds: That the encoders took.
+        parts: The graph in parts, where it is trained on in parts.
         reused: Whether they are from an earlier run.
     """
 
@@ -41,6 +44,7 @@ class Start:
     z: Tensor
     seconds: float
     reused: bool
+    parts: Parts | None = None
 
     @property
     def task(self) -> NodeTask:
@@ -64,12 +68,13 @@ def begin(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch],
     split = make_split(graph, config.split, seed)
     check_labels(graph, split, allow_missing=config.allow_missing_classes)
     blind = graph.without_labels()
+    parts = parts_of(config, blind)
 
     def encode() -> tuple[Embedded, float]:
         start = time.perf_counter()
         steps = watching.encoders(watchers, config.encoders.names, config.encoders.epochs)
-        phi = make_encoders(config, seed).fit(blind, split, steps)
-        return (phi, phi.transform(blind)), time.perf_counter() - start
+        phi = make_encoders(config, seed).fit(blind, split, steps, parts)
+        return (phi, phi.transform(blind, parts)), time.perf_counter() - start
 
     (phi, z), spent, reused = trained.get(config, seed, encode)
-    return Start(blind, split, phi, z, spent, reused)
+    return Start(blind, split, phi, z, spent, reused, parts)

@@ -1,1 +1,1 @@
-"""Graphs that one process does not hold: parts, halos, ranks."""
+"""Graphs that are too large for one piece: parts, halos, ranks, and what memory they need."""

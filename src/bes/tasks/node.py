@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bes.core.boundary import mixed_neighborhood
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit
 from bes.metrics import Metrics, classification
 from bes.models.decoders import Decoder
 from bes.tasks.guard import Guard
+from bes.tasks.mixed import mixed
 
 #: Neighbours that decide whether a test node counts as a boundary node.
 BOUNDARY_NEIGHBORS = 5
@@ -33,8 +33,8 @@ class NodeTask:
         self.split = split
         self.test_boundary: np.ndarray | None = None
         if z is not None:
-            mixed = mixed_neighborhood(z, split.train, split.train_labels, BOUNDARY_NEIGHBORS)
-            self.test_boundary = mixed[split.test].cpu().numpy()
+            found = mixed(z[split.test], z[split.train], split.train_labels, BOUNDARY_NEIGHBORS)
+            self.test_boundary = found.cpu().numpy()
         self._guard = Guard()
 
     def evaluate(self, arm: str, prob: Tensor) -> dict[str, Metrics]:

@@ -23,7 +23,7 @@ from bes.models.baselines.igcl import (
     targets,
 )
 from bes.models.baselines.node_problem import NodeProblem
-from bes.models.baselines.partition import partition
+from bes.scale.partition import partition
 
 N, M, D = 9, 4, 6
 PART = torch.tensor([0, 1, 1, 2, 0, 3, 2, 2, 1])

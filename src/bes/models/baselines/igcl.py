@@ -48,8 +48,8 @@ from bes.graph.sparse import Features, Operators, Sparse
 from bes.models.baselines.blocks import BLOCK, row_logsumexp
 from bes.models.baselines.method import SelfSupervised
 from bes.models.baselines.options import Count, Natural, NonNegative, Positive, Share
-from bes.models.baselines.partition import Partitioner, added_up, partition
 from bes.models.baselines.problem import Embed, Problem
+from bes.scale.partition import Partitioner, added_up, partition
 
 Norm = Literal["layer", "batch", "none"]
 

@@ -12,7 +12,7 @@ from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.synthetic import sbm
-from bes.models.baselines.partition import (
+from bes.scale.partition import (
     SLACK,
     Partitioner,
     _contracted,
@@ -123,7 +123,7 @@ def test_a_number_of_parts_that_cannot_be_is_refused(m: int) -> None:
 
 def test_metis_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, small_graph: Graph) -> None:
     monkeypatch.setitem(sys.modules, "pymetis", None)
-    with pytest.raises(InputError, match=r"bes-graph\[arena\]"):
+    with pytest.raises(InputError, match=r"bes-graph\[scale\]"):
         partition(small_graph, 3, "metis", rng())
     assert partition(small_graph, 3, "communities", rng()).max() == 2
 

@@ -44,8 +44,8 @@ def _metis(graph: Graph, n_parts: int) -> Tensor:
         from pymetis import CSRAdjacency, part_graph
     except ImportError:
         raise InputError(
-            "The option partition=metis needs the package pymetis: pip install 'bes-graph[arena]', "
-            "or use partition=communities."
+            "Cutting a graph by METIS needs the package pymetis: pip install 'bes-graph[scale]', "
+            "or use batching=full, or partition=communities for a method that has it."
         ) from None
     degree = torch.bincount(graph.edge_index[0], minlength=graph.n_nodes)
     starts = torch.cat([degree.new_zeros(1), degree.cumsum(0)])

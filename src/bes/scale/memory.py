@@ -1,0 +1,130 @@
+"""How much memory a run needs, by stage, and how much there is: what chooses between the full batch and parts.
+
+Counted are the arrays that grow with nodes and edges; constants come from what the code allocates and are held against
+measured peaks in the tests, within a factor of two.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from bes.graph.graph import Graph
+from bes.graph.sparse import Sparse
+from bes.scale.batches import sizes
+
+MIB = 2**20
+
+#: Python with torch, scikit-learn and this library, before any graph, in MiB.
+BASE = 400
+
+#: Share of what is available that a full batch may take.
+SHARE = 0.8
+
+#: Products of a node's row with a weight, by kind of convolution.
+PRODUCTS = {"cheb": 3, "gatv2": 2, "sage": 2, "kgnn": 2}
+
+#: Floats that attention keeps for each edge.
+ATTENTION = {"gat": 8, "gatv2": 6}
+
+#: Bytes of an edge and direction: its two ends; and while operators are built from it, with keys and their order.
+ARC, BUILT = 16, 80
+
+
+#: Where Linux says what a group of processes, such as a container, may take.
+CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """MiB by stage; stages follow each other, `data` stays."""
+
+    stages: dict[str, float]
+
+    @property
+    def peak(self) -> float:
+        """The most that is in use at a time, in MiB."""
+        largest = max(size for stage, size in self.stages.items() if stage != "data")
+        return BASE + self.stages["data"] + largest
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What is trained: convolutions by name, with the widths from input to output."""
+
+    kinds: Sequence[str]
+    widths: tuple[int, int, int]
+
+    def floats(self) -> float:
+        """Floats of a node that a training step holds at a time, for the largest of the networks."""
+        width = sum(self.widths[1:])
+        return 2.5 * width * max((PRODUCTS.get(kind, 1) + 3 for kind in self.kinds), default=0)
+
+    def edge_floats(self) -> int:
+        """Floats of an edge, likewise."""
+        return max((ATTENTION.get(kind, 0) for kind in self.kinds), default=0)
+
+
+def estimate(
+    graph: Graph, encoders: Layers, decoder: Layers, n_layers: int, *, parts: tuple[int, int] | None = None
+) -> Estimate:
+    """What a run on `graph` needs.
+
+    Args:
+        encoders: From features to channels to classes.
+        decoder: From embeddings to hidden to classes.
+        n_layers: Of the shaper.
+        parts: Number of parts and of parts a step as `batches.sizes` takes them; None is the full batch.
+    """
+    n, arcs = graph.n_nodes, graph.edge_index.shape[1]
+    width, _, n_out = decoder.widths
+    seen, edges = (n, arcs) if parts is None else _piece(n, arcs, *sizes(n, *parts))
+    layer = 0 if parts is None else 4 * n * max(sum(encoders.widths[1:]), sum(decoder.widths[1:]))
+    operators = (BUILT + 4 * encoders.edge_floats()) * edges + (0 if parts is None else 24 * n)
+    features = graph.x.csr.values().numel() * 12 if isinstance(graph.x, Sparse) else 4 * n * graph.n_features
+    # rows of features are copied for each piece; a full batch reads them where they are
+    rows = 0 if parts is None else features * seen / n
+    propagated = 4 * n * width * PRODUCTS.get(decoder.kinds[0], 1)
+    bytes_of = {
+        "data": 2 * features + ARC * arcs + 8 * n,  # scaled features lie beside the given ones
+        "encoders": operators + rows + layer + 4 * encoders.floats() * seen,
+        "shaping": 4 * n * width * (8 + n_layers),
+        "decoder": 4 * n * width * (2 + n_layers) + operators + propagated + layer + 4 * decoder.floats() * seen,
+        "report": features + ARC * arcs + 4 * n * (width * (2 + n_layers) + 6 * n_out) + 600 * n,
+    }
+    return Estimate({stage: round(count / MIB, 1) for stage, count in bytes_of.items()})
+
+
+def _piece(n: int, arcs: int, n_parts: int, per_step: int) -> tuple[int, int]:
+    """Nodes and arcs of a training step, with a halo of half the neighbours that its own nodes have."""
+    own = -(-n // n_parts) * per_step
+    inner = min(arcs, -(-arcs // n_parts) * per_step)
+    return min(n, own + inner // 2), min(arcs, inner + inner // 2)
+
+
+def available(device: torch.device) -> float:
+    """Memory that this process may still take on `device`, in MiB, by the system and by the limits of its group."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0] / MIB
+    found = [_system()]
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        try:
+            found.append((int((CGROUP / limit).read_text()) - int((CGROUP / used).read_text())) / MIB)
+        except (OSError, ValueError):  # not there, or without a limit
+            continue
+    return max(0.0, min(found))
+
+
+def _system() -> float:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / MIB
