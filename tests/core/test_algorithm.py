@@ -44,15 +44,16 @@ def test_loss_and_gradient_are_autograds(scope, objective):
 
 
 @pytest.mark.parametrize("scope", ["views", "self", "nodes", "neighbors"])
-def test_the_difference_is_that_of_two_outputs(scope):
+def test_the_displacement_is_that_of_two_outputs(scope):
     given, layer, _, _ = problem(scope)
     old = tuple(w.detach() for w in layer.weights)
     with torch.no_grad():
         for size in (0.1, 0.2):  # twice: where nodes mix, the second uses the output kept from the first
             new = tuple(w + size for w in old)
-            expected = layer.full(new, given.inputs) - layer.full(old, given.inputs)
-            torch.testing.assert_close(given.difference(old, new), expected)
-        torch.testing.assert_close(given.difference(new, old), -expected)
+            moved = layer.full(new, given.inputs) - layer.full(old, given.inputs)
+            expected = moved.norm(dim=1).sum().item()
+            assert given.displacement(old, new) == pytest.approx(expected, rel=1e-9)
+        assert given.displacement(new, old) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("scope", ["nodes", "neighbors"])

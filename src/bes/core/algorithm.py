@@ -13,7 +13,10 @@ from torch import Tensor
 
 from bes import seeding
 from bes.core import attention, boundary, gaussians, similarity, soft, update
+from bes.core.group import ALONE, Group, Roll, in_order
 from bes.core.objective import CenterObjective, Objective, PairwiseObjective
+from bes.core.problem import LayerProblem, apply_layer
+from bes.core.rows import Picked, Rows, own_rows
 from bes.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ class Boundary:
 
     Attributes:
         sums: Class statistics of the labelled nodes.
-        region: Nodes in the slab of any class pair (Eq. 5), `[N]` bool.
+        region: Own nodes in the slab of any class pair (Eq. 5), `[N]` bool.
         scored: Labelled nodes of the region, as indices.
         scores: Their shift scores (Eq. 4).
         nodes: What is shaped: the boundary nodes, those whose score exceeds the threshold, or all labelled ones.
@@ -39,15 +42,22 @@ class Boundary:
     nodes: Tensor
 
 
-def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Tensor | None = None) -> Boundary:
-    """Lines 5 to 8 of Algorithm 1 for embeddings `z` `[N, D]` with classes `labels`, -1 unknown."""
-    known = (labels >= 0).nonzero().flatten()
+def find_boundary(
+    options: BoundaryShaper, z: Rows, labels: Tensor, edges: Tensor | None = None, group: Group = ALONE
+) -> Boundary:
+    """Lines 5 to 8 of Algorithm 1 for embeddings `z` `[N, D]` with classes `labels`, -1 unknown.
+
+    With more than one rank the result tells of this rank's own rows, and class statistics of all; labels of halo rows
+    are read by `neighborhood="graph"` alone.
+    """
+    own = labels[: group.own]
+    known = (own >= 0).nonzero().flatten()
     by_class = options.covariance == "per_class"
-    n_classes = max(2, int(labels.max()) + 1)
-    sums = gaussians.ClassSums.of(z[known], labels[known], n_classes, by_class=by_class)
+    n_classes = max(2, 1 - int(group.minimum(-own.max())))
+    sums = gaussians.ClassSums.over(group, Picked(z, known), own[known], n_classes, by_class=by_class)
     sigma = sums.covariance(options.covariance, options.shrinkage)
     slabs = boundary.Slabs.between(sums.means, sigma, sums.present, options.origin)
-    region = slabs.contains(z, options.delta)
+    region = slabs.contains(own_rows(z, group.own), options.delta)
     inside = region[known].nonzero().flatten()
     scored = known[inside]
     if options.neighborhood == "graph":
@@ -55,9 +65,19 @@ def find_boundary(options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Ten
             raise InputError("neighborhood='graph' needs the graph: give edge_index to fit.")
         scores = boundary.graph_shift_scores(scored, labels, edges, z.dtype)
     else:
-        scores = boundary.shift_scores(inside, z[known], labels[known], options.n_neighbors)
+        scores = _scores(options, z, labels, scored, known, group)
     nodes = known if options.targets == "all" else scored[scores > options.shift_threshold]
     return Boundary(sums, region, scored, scores, nodes)
+
+
+def _scores(options: BoundaryShaper, z: Rows, labels: Tensor, scored: Tensor, known: Tensor, group: Group) -> Tensor:
+    """Shift scores of the own rows `scored` among the labelled rows of all ranks."""
+    if group.size == 1:
+        places = torch.searchsorted(known, scored)
+        return boundary.shift_scores(places, Picked(z, known), labels[known], options.n_neighbors)
+    numbers, others, classes = in_order(group, known, group.numbers(known), z[known], labels[known])
+    places = torch.searchsorted(numbers, group.numbers(scored))
+    return boundary.shift_scores(places, others, classes, options.n_neighbors)
 
 
 #: With soft labels: the share of nodes without a label that joins, and the share after it that is shaped; and how their
@@ -83,14 +103,14 @@ def guess_labels(z: Tensor, labels: Tensor, edges: Tensor | None) -> tuple[Tenso
 
 
 #: Below this many numbers in z, waking other threads costs more than they save.
-ALONE = 1 << 20
+SMALL = 1 << 20
 
 
 @contextmanager
-def _alone_if_small(z: Tensor) -> Iterator[None]:
+def _alone_if_small(z: Rows) -> Iterator[None]:
     """One thread for small embeddings on the CPU; the setting is put back."""
     threads = torch.get_num_threads()
-    small = z.device.type == "cpu" and z.numel() < ALONE and threads > 1
+    small = z.device.type == "cpu" and z.shape[0] * z.shape[1] < SMALL and threads > 1
     if small:
         torch.set_num_threads(1)
     try:
@@ -118,17 +138,21 @@ def new_layer(
 def train_layer(
     options: BoundaryShaper,
     index: int,
-    z: Tensor,
+    z: Rows,
     labels: Tensor,
     found: Boundary,
     around: attention.Neighborhoods | None,
     report: Callable[[dict[str, Any]], None],
-) -> tuple[attention.BoundaryAttention, Tensor]:
-    """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it."""
+    group: Group = ALONE,
+) -> tuple[attention.BoundaryAttention, Rows]:
+    """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it, halo rows as well."""
     start = seeding.generator(options.random_state, "init", index)
     layer = new_layer(options, z.shape[1], z.dtype, start).to(z.device)
     length = found.sums.spread if options.unit == "spread" else 1.0
-    problem = LayerProblem(layer, z, around, _objective(options, z, labels, found, options.tau * length**2))
+    objective = _objective(options, z, labels, found, options.tau * length**2, group)
+    draw = seeding.generator(options.random_state, "displacement", index, group.rank)
+    problem = LayerProblem(layer, z, around, objective, group, options.displacement_sample, draw)
+    roll = Roll(found.nodes, group)
     stepper = update.Stepper(
         problem,
         layer.weights,
@@ -139,78 +163,35 @@ def train_layer(
         weight_decay=options.weight_decay,
         # without the positive in its denominator the loss has no floor to come close to
         tol=options.tol if options.denominator == "with_positive" else -math.inf,
-        repeats=options.batch_size >= found.nodes.numel() and not layer.mixes_nodes,
+        repeats=options.batch_size >= roll.count and not layer.mixes_nodes,
     )
     draw = seeding.generator(options.random_state, "batch", index)
-    size = min(options.batch_size, found.nodes.numel())
     batch = found.nodes
     with _alone_if_small(z):
         for iteration in range(options.n_iter):
-            if size < found.nodes.numel():
-                drawn = torch.randperm(found.nodes.numel(), generator=draw)[:size]
-                batch = found.nodes[drawn.to(z.device)]
+            if options.batch_size < roll.count:
+                drawn = torch.randperm(roll.count, generator=draw)[: options.batch_size]
+                batch = roll.pick(drawn.to(z.device))
             result = stepper.step(batch)
             report({"layer": index + 1, "iteration": iteration, **vars(result)})
             if not result.accepted and batch is found.nodes:
                 break  # the same batch at the same weights would be refused again for ever
     layer.load(stepper.weights)
     layer.requires_grad_(False)
-    return layer, z + layer.full(layer.weights, problem.inputs)
+    return layer, apply_layer(layer, z, around, group)
 
 
-class LayerProblem:
-    """One layer's training as `Stepper` sees it: outputs, loss and gradient as functions of the weights."""
-
-    def __init__(
-        self,
-        layer: attention.BoundaryAttention,
-        z: Tensor,
-        around: attention.Neighborhoods | None,
-        objective: Objective,
-    ) -> None:
-        self.layer, self.objective = layer, objective
-        self.inputs = layer.read(z, around)
-        self.n_nodes = z.shape[0]
-        self._batch: Tensor | None = None
-        self._at: attention.Weights | None = None
-
-    def difference(self, old: attention.Weights, new: attention.Weights) -> Tensor:
-        """In one pass: where the scope mixes nodes, the output of the accepted weights was kept by `loss`."""
-        if not self.layer.mixes_nodes:
-            return self.layer.difference(old, new, self.inputs)
-        return self.layer.full(new, self.inputs) - self._output_of(old)
-
-    def loss(self, weights: attention.Weights, batch: Tensor) -> float:
-        rows, z = self._select(batch)
-        moved = self._output_of(weights)[batch] if self.layer.mixes_nodes else self.layer.attend(weights, rows)
-        return self.objective.loss(z + moved, batch).item()
-
-    def _output_of(self, weights: attention.Weights) -> Tensor:
-        """The output of all nodes, kept for the weights it was last taken for."""
-        if weights is not self._at:
-            self._at, self._output = weights, self.layer.full(weights, self.inputs)
-        return self._output
-
-    def gradient(self, weights: attention.Weights, batch: Tensor) -> tuple[float, attention.Weights]:
-        rows, z = self._select(batch)
-        value, gradients = self.layer.gradient(weights, rows, lambda moved: self.objective.pull(z + moved, batch))
-        return value.item(), gradients
-
-    def _select(self, batch: Tensor) -> tuple[attention.Inputs, Tensor]:
-        """The batch's inputs, looked up once: a full batch is the same one in every iteration."""
-        if batch is not self._batch:
-            self._batch, self._z = batch, self.inputs.z[batch]
-            self._rows = self.layer.select(self.inputs, batch)
-        return self._rows, self._z
-
-
-def _objective(options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary, tau: float) -> Objective:
+def _objective(
+    options: BoundaryShaper, z: Rows, labels: Tensor, found: Boundary, tau: float, group: Group
+) -> Objective:
     """The gravity loss of shaped boundary nodes; centres and other nodes stay where they were."""
     if options.objective == "pairwise":
-        return PairwiseObjective(labels, z, tau, options.denominator)
-    means, present = found.sums.means.to(z), found.sums.present
+        return PairwiseObjective(labels[: group.own], z, tau, options.denominator, group)
+    means, present = found.sums.means.to(z.device, z.dtype), found.sums.present
     radius = None
-    if options.hinge == "region":  # without a region, which targets="all" can have, nothing holds the pull back
-        empty = not found.region.any()
-        radius = means.new_zeros(means.shape[0]) if empty else similarity.region_radius(z[found.region], means)
+    if options.hinge == "region":
+        region = Picked(z, found.region.nonzero().flatten())
+        radius = group.minimum(similarity.region_radius(region, means))
+        # without a region, which targets="all" can have, nothing holds the pull back
+        radius = torch.where(radius.isinf(), 0.0, radius)
     return CenterObjective(labels, means, present, radius, tau, options.denominator)

@@ -142,13 +142,13 @@ class BoundaryAttention(nn.Module):
         return self.read(inputs.z[rows])
 
     def full(self, weights: Weights, inputs: Inputs) -> Tensor:
-        """A(Z) - Z for all nodes `[N, D]`; in blocks where the scope mixes nodes."""
+        """A(Z) - Z for all nodes of `inputs` `[N, D]`; in blocks where the scope mixes nodes."""
         if not self.mixes_nodes:
             return self.attend(weights, inputs)
         n = inputs.z.shape[0]
         keys = n if inputs.neighbors is None else max(1, inputs.neighbors.source.numel() // n * inputs.z.shape[1])
         step = max(1, BLOCK // (keys * self.n_heads))
-        nodes = torch.arange(n, device=inputs.z.device)
+        nodes = torch.arange(n, device=inputs.z.device) if inputs.rows is None else inputs.rows
         return torch.cat([self.attend(weights, self.select(inputs, part)) for part in nodes.split(step)])
 
     def attend(self, weights: Weights, inputs: Inputs) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bes.core.group import ALONE, Group
 from bes.errors import InputError
 
 #: numpy arrays or torch tensors; what comes out is of the kind that went in.
@@ -32,8 +33,8 @@ def like(out: Tensor, z: Array) -> Array:
     return out.to(z.device) if isinstance(z, Tensor) else out.cpu().numpy()
 
 
-def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
-    """The classes and, for each node, its class's position among them or -1 where `y` is -1."""
+def encode_labels(y: Array, n: int, group: Group = ALONE) -> tuple[np.ndarray, Tensor]:
+    """The classes of all ranks and, for each node, its class's position among them or -1 where `y` is -1."""
     if y is None:
         raise InputError("BoundaryShaper requires y to be passed, but the target y is None: give a label a row of z.")
     values = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
@@ -49,6 +50,11 @@ def encode_labels(y: Array, n: int) -> tuple[np.ndarray, Tensor]:
         raise InputError(f"y holds {values.dtype}: give classes as whole numbers or as text, -1 where unknown.")
     known = values != ("-1" if values.dtype.kind == "U" else -1)
     classes, codes = np.unique(values[known], return_inverse=True)
+    if group.size > 1:
+        if values.dtype.kind == "U":
+            raise InputError("y holds text, and ranks exchange numbers only: give classes as whole numbers.")
+        classes = np.unique(group.gather(torch.from_numpy(classes.astype(np.int64))).cpu().numpy())
+        codes = np.searchsorted(classes, values[known])
     if len(classes) < 2:
         state = "no label" if len(classes) == 0 else "one class only"
         raise InputError(f"y holds {state}: shaping needs labelled nodes of at least two classes.")

@@ -8,12 +8,18 @@ import torch
 from torch import Tensor
 
 from bes.core import gravity, similarity
+from bes.core.group import ALONE, Group, in_order
+from bes.core.rows import Rows
 
 
 class Objective(Protocol):
     """The loss of a batch of boundary nodes at their shaped embeddings `[B, D]`."""
 
     def loss(self, shaped: Tensor, batch: Tensor) -> Tensor: ...
+
+    def count(self, batch: Tensor) -> int:
+        """How many nodes the loss of `batch` is the mean of."""
+        ...
 
     def pull(self, shaped: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
         """The loss and its gradient by `shaped`."""
@@ -45,6 +51,9 @@ class CenterObjective:
         self.tau, self.denominator = tau, denominator
         self._batch: Tensor | None = None
 
+    def count(self, batch: Tensor) -> int:
+        return batch.numel()
+
     def loss(self, shaped: Tensor, batch: Tensor) -> Tensor:
         y, excluded = self._classes(batch)
         return gravity.center_loss(
@@ -69,17 +78,25 @@ class PairwiseObjective:
     """Eq. 6 and 7: gravity to every labelled node, which stays where it was.
 
     Args:
-        labels: Classes of all nodes `[N]`, -1 where unknown.
-        z: Embeddings before the layer `[N, D]`.
+        labels: Classes of own nodes `[N]`, -1 where unknown.
+        z: Their embeddings before the layer `[N, D]`.
+        group: Labelled nodes of all its ranks pull and push.
     """
 
-    def __init__(self, labels: Tensor, z: Tensor, tau: float, denominator: gravity.Denominator) -> None:
-        self.known = (labels >= 0).nonzero().flatten()
-        self.labels, self.others, self.y_others = labels, z[self.known], labels[self.known]
+    def __init__(
+        self, labels: Tensor, z: Rows, tau: float, denominator: gravity.Denominator, group: Group = ALONE
+    ) -> None:
+        known = (labels >= 0).nonzero().flatten()
+        self.labels, self.group = labels, group
+        self.known, self.others, self.y_others = in_order(group, known, group.numbers(known), z[known], labels[known])
         self.tau, self.denominator = tau, denominator
 
+    def count(self, batch: Tensor) -> int:
+        members = torch.bincount(self.y_others)
+        return int((members[self.labels[batch]] > 1).sum())
+
     def loss(self, shaped: Tensor, batch: Tensor) -> Tensor:
-        place = torch.searchsorted(self.known, batch)
+        place = torch.searchsorted(self.known, self.group.numbers(batch))
         y = self.labels[batch]
         return gravity.pairwise_loss(shaped, y, place, self.others, self.y_others, self.tau, self.denominator)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from bes.core import attention, boundary, gaussians, gravity, similarity, update
+from bes.core.group import Group
 from bes.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,9 +54,19 @@ def check_options(options: BoundaryShaper) -> None:
         _check_number(name, getattr(options, name), lambda v: v > 0, "a number above 0")
     for name in ("delta", "weight_decay", "tol"):
         _check_number(name, getattr(options, name), lambda v: v >= 0, "a number from 0")
+    if options.displacement_sample is not None:
+        sample = options.displacement_sample
+        _check_number("displacement_sample", sample, lambda v: _whole(v) and v >= 2, "a whole number from 2 or None")
     _check_number("shift_threshold", options.shift_threshold, lambda v: 0 <= v < 1, "a number in [0, 1)")
     if options.shrinkage != "oas":
         _check_number("shrinkage", options.shrinkage, lambda v: 0 <= v <= 1, "a number in [0, 1] or 'oas'")
+
+
+def check_group(options: BoundaryShaper, group: Group) -> None:
+    """Refuse what needs all rows in one process."""
+    for name, value in (("scope", "nodes"), ("labels", "soft")):
+        if group.size > 1 and getattr(options, name) == value:
+            raise InputError(f"{name}={value!r} needs all rows in one process: use another {name}, or one rank.")
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -59,15 +59,22 @@ class StepResult:
     scale: float
     halvings: int
     accepted: bool
+    displacement_error: float = 0.0
 
 
 class Problem(Protocol):
-    """What is trained, as functions of the weights."""
+    """What is trained, as functions of the weights.
+
+    Attributes:
+        n_nodes: Nodes of all ranks.
+        displacement_error: Relative standard error of the last displacement; 0 where it was exact.
+    """
 
     n_nodes: int
+    displacement_error: float
 
-    def difference(self, old: Weights, new: Weights) -> Tensor:
-        """A(Z; new) - A(Z; old) of all nodes `[N, D]`."""
+    def displacement(self, old: Weights, new: Weights) -> float:
+        """Eq. 12 between two weights: how far all nodes, those of all ranks, move in total."""
         ...
 
     def loss(self, weights: Weights, batch: Tensor) -> float:
@@ -130,7 +137,7 @@ class Stepper:
     def _scale(self, gradients: Weights) -> tuple[float, float]:
         """Delta and alpha / Delta."""
         virtual = virtual_step(self.weights, gradients, self.eta)
-        delta = displacement(self.problem.difference(self.weights, virtual)).item()
+        delta = self.problem.displacement(self.weights, virtual)
         return delta, adaptive_scale(self.alpha, delta, self.problem.n_nodes, self.unit)
 
     def _measured(self, gradients: Weights) -> tuple[Weights, float, float]:
@@ -159,9 +166,9 @@ class Stepper:
             after = ahead[0] if ahead else self.problem.loss(trial, batch)
             if after < before:
                 self.weights, self._ahead = trial, ahead
-                return StepResult(before, after, delta, scale, halvings, True)
+                return StepResult(before, after, delta, scale, halvings, True, self.problem.displacement_error)
             scale /= 2
-        return StepResult(before, before, delta, 0.0, max(0, tries - 1), False)
+        return StepResult(before, before, delta, 0.0, max(0, tries - 1), False, self.problem.displacement_error)
 
     def _hand_to_adam(self, adam: torch.optim.Adam, gradients: Weights, batch: Tensor, before: float) -> StepResult:
         """The official code: the scaled gradient goes through Adam, which cancels the scale again."""
@@ -170,4 +177,5 @@ class Stepper:
             weight.grad = gradient * scale
         adam.step()
         self.weights = tuple(weight for weight in self.weights)  # changed in place: a new tuple says so
-        return StepResult(before, self.problem.loss(self.weights, batch), delta, scale, 0, True)
+        after = self.problem.loss(self.weights, batch)
+        return StepResult(before, after, delta, scale, 0, True, self.problem.displacement_error)
