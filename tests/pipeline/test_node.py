@@ -93,11 +93,11 @@ def epochs(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     seen: list[Tensor] = []
     fit = EncoderEnsemble.fit
 
-    def watched(self: EncoderEnsemble, graph: Graph, split: Any, callbacks: Any) -> EncoderEnsemble:
+    def watched(self: EncoderEnsemble, graph: Graph, split: Any, callbacks: Any, parts: Any) -> EncoderEnsemble:
         def record(_epoch: int, model: nn.Module, _row: dict[str, float]) -> None:
             seen.append(model.embed(graph.x, graph.operators).detach().clone())  # type: ignore[operator]
 
-        return fit(self, graph, split, [*callbacks, record])
+        return fit(self, graph, split, [*callbacks, record], parts)
 
     monkeypatch.setattr(EncoderEnsemble, "fit", watched)
     return seen

@@ -215,6 +215,7 @@ def test_edge_classes_derived_and_given(small_graph: Graph, quick_pairs: Quick) 
         result = run_seed(config, graph, 0)
         assert [arm.arm for arm in result.arms] == ["control", "bes", "mlp", "bes-clusters"]
         shared = {"boundary_mode": "pairs", "message_graph": "all", "labels_as_features": False}
+        shared |= {"batching": "full", "memory_estimate_mib": result.arms[0].more["memory_estimate_mib"]}
         assert result.arms[0].more == shared
         assert result.arms[1].more == {**shared, "shaped_by": "pairs"}
         for arm in result.arms:

@@ -97,7 +97,7 @@ def distinct_edges(
     """
     if 2 * count > possible:  # beyond half of them, rejection would crawl
         raise InputError(
-            f"The generated graph needs {count} edges of one kind where {possible} node pairs exist: "
+            f"The block graph needs {count} edges of one kind where {possible} node pairs exist: "
             "use a smaller degree or more nodes."
         )
     keys = torch.empty(0, dtype=torch.int64)

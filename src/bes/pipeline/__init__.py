@@ -71,28 +71,31 @@ def run_seed(
         only: Of a run of methods alone, this one.
     """
     if not config.paired:
-        return _told(run_methods(config, graph, seed, watchers, studies, only), config, graph)
-    by_task = {"node": run_nodes if config.shaping == "layers" else run_encoders}
-    result = by_task.get(config.task, run_pairs)(config, graph, seed, watchers, trained, studies)
-    return _told(result, config, graph)
+        result = run_methods(config, graph, seed, watchers, studies, only)
+    else:
+        by_task = {"node": run_nodes if config.shaping == "layers" else run_encoders}
+        result = by_task.get(config.task, run_pairs)(config, graph, seed, watchers, trained, studies)
+    _describe(result.arms, config, graph)
+    return result
 
 
-def _told(result: SeedResult, config: RunConfig, graph: Graph) -> SeedResult:
-    """The result with what every record says of the data and of memory."""
+def _describe(arms: list[ArmResult], config: RunConfig, graph: Graph) -> None:
+    """Add what every record says of the data and of memory."""
     info = known(base_name(config.dataset))
     warning = [info.warning] if info and info.warning else []
     memory = {
         "batching": "parts" if config.batching == "parts" else "full",
         "memory_estimate_mib": round(memory_of(config, graph).peak, 1),
     }
-    for arm in result.arms:
+    for arm in arms:
         arm.notes = [*warning, *(note for note in arm.notes if note not in warning)]
         arm.more |= memory
-    return result
 
 
 def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study | None = None) -> ArmResult:
     """One method or rival by itself, on the split that `run_seed` uses: there is no shaping in it, and no boundary."""
-    known = config if arm in config.methods else with_networks(config.model_copy(update={"rivals": (arm,)}))
-    pick(known.methods, arm, "arm")
-    return method_arm(resolved(known), graph, seed, arm, study=study)
+    plan = config if arm in config.methods else with_networks(config.model_copy(update={"rivals": (arm,)}))
+    pick(plan.methods, arm, "arm")
+    found = method_arm(resolved(plan), graph, seed, arm, study=study)
+    _describe([found], config, graph)
+    return found

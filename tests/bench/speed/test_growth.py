@@ -20,6 +20,7 @@ def test_a_process_is_watched_from_outside() -> None:
     large = watch([sys.executable, "-c", "x = b'1' * (200 << 20); import time; time.sleep(0.2); print(len(x))"])
     assert (tiny.output, large.output) == ("1\n", f"{200 << 20}\n")
     assert tiny.seconds > 0
+    assert tiny.cpu_seconds > 0
     if Path("/proc/self/status").exists():
         assert tiny.peak_mib is not None
         assert large.peak_mib is not None
@@ -36,7 +37,7 @@ def test_every_stage_runs_on_a_stored_graph(stage: str, tmp_path: Path) -> None:
     make(tmp_path, 300)
     graph = read(tmp_path)
     assert graph.edge_index.shape[1] == 300 * 14
-    assert run(stage, tmp_path, seconds=0.0) > 0
+    assert min(run(stage, tmp_path, seconds=0.0).values()) > 0
 
 
 def test_embeddings_are_written_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +56,7 @@ def test_what_is_known_is_left_out_and_sizes_come_in_order(monkeypatch: pytest.M
 
     def fake(command: list[str]) -> Seen:
         seen.append(" ".join(part for part in command if part in STAGES or part == "shape"))
-        return Seen(2.0, 100.0 + len(seen), "5.0")
+        return Seen(2.0, 1.0 + len(seen), 100.0 + len(seen), '{"ms": 5.0, "cpu_ms": 9.0}')
 
     monkeypatch.setattr(growth, "watch", fake)
     last = list(STAGES)[-1]
@@ -64,11 +65,12 @@ def test_what_is_known_is_left_out_and_sizes_come_in_order(monkeypatch: pytest.M
     assert [(one.graph, one.name) for one in found] == [("sbm-1200", last), ("sbm-1300", SHAPING)]
     assert [name for name in seen if name] == [last, last, "shape", "shape"]  # each after one on a tiny graph
     assert all(one.more["used_mib"] == 1.0 for one in found)
+    assert [one.more["cpu_ms"] for one in found] == [9.0, 1000.0]
 
 
 def test_exponents_are_slopes_between_two_sizes() -> None:
     rows = [
-        {"name": "inference", "nodes": nodes, "ours_ms": 3.0 * nodes**1.2, "used_mib": 0.1 * nodes**0.9}
+        {"name": "inference", "nodes": nodes, "cpu_ms": 3.0 * nodes**1.2, "used_mib": 0.1 * nodes**0.9}
         for nodes in (10, 100, 1000)
     ]
     (found,) = exponents(rows, 100, 1000)

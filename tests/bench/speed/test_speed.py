@@ -74,7 +74,7 @@ def test_the_roofline_says_shares_of_two_limits() -> None:
     limits, products = found[:2], found[2:]
     assert [one.name for one in limits] == ["triad, GB/s", "gemm, GFLOP/s"]
     assert all(one.more["limit"] > 0 for one in limits)
-    assert len(products) == 5
+    assert len(products) == 6
     assert all(one.ratio is not None and one.ratio > 0 for one in products)
 
 
@@ -95,7 +95,7 @@ def one_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     def grown(kept: Kept) -> Iterator[Timing]:
         for nodes in (10_000, 100_000, 1_000_000):
             if (f"sbm-{nodes}", "inference") not in kept.known("growth"):
-                more = {"nodes": nodes, "peak_mib": 300.0, "used_mib": nodes / 1000, "seconds": 1.0}
+                more = {"nodes": nodes, "peak_mib": 300.0, "used_mib": nodes / 1000, "cpu_ms": nodes / 25}
                 yield Timing("growth", f"sbm-{nodes}", "inference", nodes / 50, more=more)
 
     monkeypatch.setattr(speed, "PARTS", {"conv-step": part, "growth": grown})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import tempfile
@@ -50,7 +51,8 @@ def grow(done: Collection[Key] = (), sizes: Sequence[int] = SIZES, large: int = 
                 if SHAPING not in tiny:
                     tiny[SHAPING] = _shape(Path(folder), SMALL)
                 seen = _shape(Path(folder), nodes)
-            yield _timing(nodes, SHAPING, 1000 * (seen.seconds - tiny[SHAPING].seconds), seen, tiny[SHAPING])
+            spent = 1000 * max(0.0, seen.cpu_seconds - tiny[SHAPING].cpu_seconds)
+            yield _timing(nodes, SHAPING, {"ms": 1000 * seen.seconds, "cpu_ms": spent}, seen, tiny[SHAPING])
 
 
 def _stages(wanted: Sequence[str], nodes: int, tiny: dict[str, Seen]) -> Iterator[Timing]:
@@ -63,7 +65,7 @@ def _stages(wanted: Sequence[str], nodes: int, tiny: dict[str, Seen]) -> Iterato
             if stage not in tiny:
                 tiny[stage] = _work(stage, small)
             seen = _work(stage, folder)
-            yield _timing(nodes, stage, float(seen.output), seen, tiny[stage])
+            yield _timing(nodes, stage, json.loads(seen.output), seen, tiny[stage])
 
 
 def _work(*command: str | Path) -> Seen:
@@ -91,21 +93,21 @@ def make_embeddings(z: Path, y: Path, nodes: int) -> None:
     np.save(y, np.where(rng.random(nodes) < 0.5, classes, -1))
 
 
-def _timing(nodes: int, stage: str, took: float, seen: Seen, tiny: Seen) -> Timing:
+def _timing(nodes: int, stage: str, took: dict[str, float], seen: Seen, tiny: Seen) -> Timing:
     used = None if seen.peak_mib is None or tiny.peak_mib is None else seen.peak_mib - tiny.peak_mib
-    more = {"nodes": nodes, "peak_mib": seen.peak_mib, "used_mib": used, "seconds": seen.seconds}
-    return Timing("growth", f"sbm-{nodes}", stage, took, more=more)
+    more = {"nodes": nodes, "cpu_ms": took["cpu_ms"], "peak_mib": seen.peak_mib, "used_mib": used}
+    return Timing("growth", f"sbm-{nodes}", stage, took["ms"], more=more)
 
 
 def exponents(rows: Sequence[dict[str, Any]], first: int = SIZES[1], last: int = SIZES[2]) -> list[dict[str, Any]]:
-    """p of nodes^p between two sizes, for the time and for the memory of each stage that has both."""
+    """p of nodes^p between two sizes, for the processor's time and for the memory of each stage that has both."""
     found = []
     for stage in (*STAGES, SHAPING):
         at = {row["nodes"]: row for row in rows if row["name"] == stage}
         if first in at and last in at:
             between = {
                 kind: _exponent(at[first][key], at[last][key], last / first)
-                for kind, key in (("time_exponent", "ours_ms"), ("memory_exponent", "used_mib"))
+                for kind, key in (("time_exponent", "cpu_ms"), ("memory_exponent", "used_mib"))
             }
             found.append({"name": stage, **between})
     return found

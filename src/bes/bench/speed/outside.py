@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import time
@@ -18,17 +19,19 @@ class Seen:
     """What a process did.
 
     Attributes:
+        cpu_seconds: Time of its threads at work: what others do on the machine hardly changes it.
         peak_mib: Its peak of resident memory; None where the system does not tell (there is no `/proc`).
     """
 
     seconds: float
+    cpu_seconds: float
     peak_mib: float | None
     output: str
 
 
 def watch(command: Sequence[str]) -> Seen:
     """Run a command to its end."""
-    begun, peak = time.perf_counter(), None
+    begun, before, peak = time.perf_counter(), _spent(), None
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
             peak = _peak(process.pid) or peak
@@ -38,7 +41,13 @@ def watch(command: Sequence[str]) -> Seen:
     if process.returncode:
         last = (complaint.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
         raise RuntimeError(f"'{' '.join(command[3:5])}' failed: {last}")
-    return Seen(seconds, peak, output)
+    return Seen(seconds, _spent() - before, peak, output)
+
+
+def _spent() -> float:
+    """Seconds of the processor that processes which were started here, and have ended, took."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _peak(pid: int) -> float | None:

@@ -19,6 +19,9 @@ LENGTH, SIDE = 1 << 26, 2048
 #: Nodes and average degree of the graph, and the width of what is propagated.
 NODES, DEGREE, WIDTH = 1_000_000, 14.0, 64
 
+#: What the memory gives to a graph without order in its nodes.
+RANDOM = "rows in random order"
+
 
 def roofline(nodes: int = NODES, length: int = LENGTH, side: int = SIDE) -> Iterator[Timing]:
     """`ours_ms` is what a product took, `rival_ms` what it would at the machine's limit: the ratio is the share.
@@ -32,6 +35,10 @@ def roofline(nodes: int = NODES, length: int = LENGTH, side: int = SIDE) -> Iter
     graph = sbm(n_nodes=nodes, n_classes=10, n_features=10, degree=DEGREE)
     ops = Operators(graph.edge_index, nodes)
     x, weight = torch.randn(nodes, WIDTH), torch.randn(WIDTH, WIDTH)
+    order, copy = torch.randperm(nodes), torch.empty_like(x)
+    took, copied = in_turns(lambda: torch.index_select(x, 0, order, out=copy), triad, seconds=3.0, least=5)
+    limit = copied * nodes * (8 + 8 * WIDTH) / triad.bytes
+    yield Timing("roofline", "none", RANDOM, took, limit)
     for name in ("gcn", "mean", "sum", "cheb"):
         matrix: Sparse = getattr(ops, name)
         took, copied = in_turns(partial(matmul, matrix, x), triad, seconds=6.0, least=5)
