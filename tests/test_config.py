@@ -1,3 +1,4 @@
+import hashlib
 import inspect
 import json
 from pathlib import Path
@@ -161,6 +162,8 @@ def other(model: type[BaseModel], name: str, value: Any) -> Any:
         return (*value, "mlp")
     if name == "shrinkage":
         return 0.5
+    if name == "displacement_sample":
+        return 100
     return next(choice for choice in choices if choice != value) if choices else f"{value}x"
 
 
@@ -187,6 +190,16 @@ def test_every_key_changes_the_run_id_but_those_that_shaping_does_not_read(shapi
     assert {name for name, found in ids.items() if found == own} == {name for name in ids if name.startswith(idle)}
     used = [found for found in ids.values() if found != own]
     assert len(set(used)) == len(used)
+
+
+def test_options_that_came_later_leave_run_ids_as_they_were() -> None:
+    """A record that was kept before `displacement_sample` has the id that its configuration has now."""
+    plan = RunConfig.build("mine")
+    used = plan.model_dump(mode="json", exclude={"encoder_shaper"})
+    del used["shaper"]["displacement_sample"]
+    text = "\n".join([json.dumps(used, sort_keys=True, separators=(",", ":")), "hash", "1", "0", "bes"])
+    assert run_id(plan, "hash", "1", 0, "bes") == hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert run_id(RunConfig.build("mine", given={"shaping": "encoders"}), "hash", "1", 0, "bes")
 
 
 def test_data_version_seed_and_arm_change_the_run_id() -> None:

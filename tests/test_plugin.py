@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bes import plugin
+from bes.core import rows
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 from bes.plugin import PluginConfig, read_npy, shape_files
@@ -43,6 +45,22 @@ def test_the_command_does_what_the_estimator_does(files: Path, command: Call) ->
     assert "Layer 2:" in called.out
     assert "Shaped embeddings:" in called.out
     assert sorted(p.name for p in files.iterdir()) == ["edges.npy", "out.npy", "y.npy", "z.npy"]
+
+
+def test_a_large_file_is_read_and_written_in_blocks(
+    files: Path, command: Call, refused: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    z, y, _ = load(files)
+    expected = BoundaryShaper(**OPTIONS).fit(z, y).transform(z)
+    monkeypatch.setattr(plugin, "MAPPED", 1)
+    monkeypatch.setattr(rows, "WHOLE", 100)
+    monkeypatch.setattr(rows, "STEP", 60)
+    words = ["shape", files / "z.npy", "--labels", files / "y.npy", "-o", files / "out.npy", *QUICK]
+    assert command(*words).code == 0
+    np.testing.assert_allclose(np.load(files / "out.npy"), expected, atol=1e-9)
+    assert sorted(p.name for p in files.iterdir()) == ["edges.npy", "out.npy", "y.npy", "z.npy"]
+    spoil(files, "z.npy", with_nan)
+    refused(command(*words), "NaN or infinite")
 
 
 def test_edges_save_settings_and_quiet(files: Path, command: Call) -> None:

@@ -93,6 +93,7 @@ class ShaperConfig(_Frozen):
     unit: options.Unit = "absolute"
     weight_decay: float = Field(5e-4, ge=0)
     tol: float = Field(0.05, ge=0)
+    displacement_sample: int | None = Field(None, ge=2)
 
 
 class EncoderShaperConfig(_Frozen):
@@ -259,10 +260,16 @@ def _sorted_json(content: dict[str, Any]) -> str:
 #: Sections by how shaping is done that it has no part in.
 _IDLE = {"layers": {"encoder_shaper"}, "encoders": {"shaper"}}
 
+#: Options, none by default, that came when there were records already: at none they leave run ids as they were.
+_LATER = (("shaper", "displacement_sample"),)
+
 
 def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str) -> str:
     """Names one record: what its configuration uses, data, library version, seed and arm."""
     used = config.model_dump(mode="json", exclude=_IDLE[config.shaping])
+    for section, name in _LATER:
+        if section in used and used[section][name] is None:
+            del used[section][name]
     text = "\n".join([_sorted_json(used), data_hash, version, str(seed), arm])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -37,11 +37,11 @@ def shape_files(
     """Fit and transform; the output appears whole or not at all. Returns the shaper and its warnings."""
     options = validate(PluginConfig, parse_settings(settings, PluginConfig))
     seeding.pick_device(device)
-    z, y = read_npy(embeddings), read_npy(labels)
+    z, y = read_npy(embeddings, mapped=True), read_npy(labels)
     edge_index = read_npy(edges) if edges else None
     if z.ndim != 2 or z.size == 0 or z.dtype.kind not in "fiu":
         raise InputError(f"{embeddings} holds {z.dtype} of shape {z.shape}: give numbers of shape (N, D).")
-    if not np.isfinite(z).all():
+    if not isinstance(z, np.memmap) and not np.isfinite(z).all():  # those of a map are checked as they are read
         raise InputError(f"{embeddings} holds NaN or infinite values: replace them by numbers first.")
     if y.shape != z.shape[:1]:
         raise InputError(
@@ -54,9 +54,7 @@ def shape_files(
         with whole_file(out) as temporary:  # before the work, so that a place that cannot be written shows at once
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                z_hat = shaper.fit_transform(z, y, edge_index=edge_index)
-            with temporary.open("wb") as file:
-                np.save(file, z_hat)
+                shaper.fit(z, y, edge_index=edge_index).transform(z, edge_index=edge_index, out=temporary)
             if save:
                 shaper.save(save)
     except OSError as error:
@@ -64,10 +62,15 @@ def shape_files(
     return shaper, [str(warning.message) for warning in caught]
 
 
-def read_npy(path: Path) -> np.ndarray:
-    """A plain array from `.npy`; pickled objects are refused."""
+#: Size of a file from which embeddings are not read whole.
+MAPPED = 1 << 30
+
+
+def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
+    """A plain array from `.npy`, where it is large a map of it if `mapped`; pickled objects are refused."""
     try:
-        array = np.load(path, allow_pickle=False)
+        large = mapped and path.stat().st_size >= MAPPED
+        array = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give an .npy file.") from None
     except (OSError, ValueError, EOFError):

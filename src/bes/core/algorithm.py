@@ -13,9 +13,11 @@ from torch import Tensor
 
 from bes import seeding
 from bes.core import attention, boundary, gaussians, similarity, soft, update
-from bes.core.group import ALONE, Group, Roll, in_order, total
+from bes.core.group import ALONE, Group, Roll, in_order
 from bes.core.objective import CenterObjective, Objective, PairwiseObjective
+from bes.core.problem import LayerProblem, apply_layer
 from bes.core.resume import Course, Keeper
+from bes.core.rows import Picked, Rows, own_rows
 from bes.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class Boundary:
 
 
 def find_boundary(
-    options: BoundaryShaper, z: Tensor, labels: Tensor, edges: Tensor | None = None, group: Group = ALONE
+    options: BoundaryShaper, z: Rows, labels: Tensor, edges: Tensor | None = None, group: Group = ALONE
 ) -> Boundary:
     """Lines 5 to 8 of Algorithm 1 for embeddings `z` `[N, D]` with classes `labels`, -1 unknown.
 
@@ -53,10 +55,10 @@ def find_boundary(
     known = (own >= 0).nonzero().flatten()
     by_class = options.covariance == "per_class"
     n_classes = max(2, 1 - int(group.minimum(-own.max())))
-    sums = gaussians.ClassSums.over(group, z[known], own[known], n_classes, by_class=by_class)
+    sums = gaussians.ClassSums.over(group, Picked(z, known), own[known], n_classes, by_class=by_class)
     sigma = sums.covariance(options.covariance, options.shrinkage)
     slabs = boundary.Slabs.between(sums.means, sigma, sums.present, options.origin)
-    region = slabs.contains(z[: group.own], options.delta)
+    region = slabs.contains(own_rows(z, group.own), options.delta)
     inside = region[known].nonzero().flatten()
     scored = known[inside]
     if options.neighborhood == "graph":
@@ -69,8 +71,11 @@ def find_boundary(
     return Boundary(sums, region, scored, scores, nodes)
 
 
-def _scores(options: BoundaryShaper, z: Tensor, labels: Tensor, scored: Tensor, known: Tensor, group: Group) -> Tensor:
+def _scores(options: BoundaryShaper, z: Rows, labels: Tensor, scored: Tensor, known: Tensor, group: Group) -> Tensor:
     """Shift scores of the own rows `scored` among the labelled rows of all ranks."""
+    if group.size == 1:
+        places = torch.searchsorted(known, scored)
+        return boundary.shift_scores(places, Picked(z, known), labels[known], options.n_neighbors)
     numbers, others, classes = in_order(group, known, group.numbers(known), z[known], labels[known])
     places = torch.searchsorted(numbers, group.numbers(scored))
     return boundary.shift_scores(places, others, classes, options.n_neighbors)
@@ -103,10 +108,10 @@ SMALL = 1 << 20
 
 
 @contextmanager
-def _alone_if_small(z: Tensor) -> Iterator[None]:
+def _alone_if_small(z: Rows) -> Iterator[None]:
     """One thread for small embeddings on the CPU; the setting is put back."""
     threads = torch.get_num_threads()
-    small = z.device.type == "cpu" and z.numel() < SMALL and threads > 1
+    small = z.device.type == "cpu" and z.shape[0] * z.shape[1] < SMALL and threads > 1
     if small:
         torch.set_num_threads(1)
     try:
@@ -134,20 +139,21 @@ def new_layer(
 def train_layer(
     options: BoundaryShaper,
     index: int,
-    z: Tensor,
+    z: Rows,
     labels: Tensor,
     found: Boundary,
     around: attention.Neighborhoods | None,
     report: Callable[[dict[str, Any]], None],
     group: Group = ALONE,
     keeper: Keeper | None = None,
-) -> tuple[attention.BoundaryAttention, Tensor]:
+) -> tuple[attention.BoundaryAttention, Rows]:
     """Lines 9 to 17 of Algorithm 1: the layer and the embeddings after it, halo rows as well."""
     start = seeding.generator(options.random_state, "init", index)
     layer = new_layer(options, z.shape[1], z.dtype, start).to(z.device)
     length = found.sums.spread if options.unit == "spread" else 1.0
     objective = _objective(options, z, labels, found, options.tau * length**2, group)
-    problem = LayerProblem(layer, z, around, objective, group)
+    draw = seeding.generator(options.random_state, "displacement", index, group.rank)
+    problem = LayerProblem(layer, z, around, objective, group, options.displacement_sample, draw)
     roll = Roll(found.nodes, group)
     stepper = update.Stepper(
         problem,
@@ -178,107 +184,20 @@ def train_layer(
                 break
     layer.load(stepper.weights)
     layer.requires_grad_(False)
-    return layer, apply_layer(layer, layer.weights, z, problem.inputs, group)
-
-
-def apply_layer(
-    layer: attention.BoundaryAttention, weights: attention.Weights, z: Tensor, inputs: attention.Inputs, group: Group
-) -> Tensor:
-    """The embeddings after a layer `[N, D]`, halo rows as their owners have them; `inputs` are own rows of `z`."""
-    moved = layer.full(weights, inputs)
-    if group.own is None:
-        return z + moved
-    return group.refresh(torch.cat([z[: group.own] + moved, z[group.own :]]))
-
-
-class LayerProblem:
-    """One layer's training as `Stepper` sees it: displacement, loss and gradient as functions of the weights.
-
-    Batches hold own rows; losses and gradients are means over the batch of all ranks.
-    """
-
-    def __init__(
-        self,
-        layer: attention.BoundaryAttention,
-        z: Tensor,
-        around: attention.Neighborhoods | None,
-        objective: Objective,
-        group: Group = ALONE,
-    ) -> None:
-        self.layer, self.objective, self.group = layer, objective, group
-        self.inputs = own_inputs(layer, z, around, group)
-        self.n_nodes = round(total(group, z[: group.own].shape[0], z.device))
-        self._batch: Tensor | None = None
-        self._at: attention.Weights | None = None
-
-    def displacement(self, old: attention.Weights, new: attention.Weights) -> float:
-        """In one pass: where the scope mixes nodes, the output of the accepted weights was kept by `loss`."""
-        if self.layer.mixes_nodes:
-            difference = self.layer.full(new, self.inputs) - self._output_of(old)
-        else:
-            difference = self.layer.difference(old, new, self.inputs)
-        return self.group.sum(update.displacement(difference)).item()
-
-    def loss(self, weights: attention.Weights, batch: Tensor) -> float:
-        rows, z, share = self._select(batch)
-        if not share:
-            return self._merged(z.new_zeros(()))[0]
-        moved = self._output_of(weights)[batch] if self.layer.mixes_nodes else self.layer.attend(weights, rows)
-        return self._merged(self.objective.loss(z + moved, batch) * share)[0]
-
-    def _output_of(self, weights: attention.Weights) -> Tensor:
-        """The output of all own nodes, kept for the weights it was last taken for."""
-        if weights is not self._at:
-            self._at, self._output = weights, self.layer.full(weights, self.inputs)
-        return self._output
-
-    def gradient(self, weights: attention.Weights, batch: Tensor) -> tuple[float, attention.Weights]:
-        rows, z, share = self._select(batch)
-        if not share:
-            return self._merged(z.new_zeros(()), *(torch.zeros_like(weight) for weight in weights))
-        value, gradients = self.layer.gradient(weights, rows, lambda moved: self.objective.pull(z + moved, batch))
-        if self.group.size == 1:
-            return value.item(), gradients
-        return self._merged(value * share, *(gradient * share for gradient in gradients))
-
-    def _merged(self, value: Tensor, *gradients: Tensor) -> tuple[float, attention.Weights]:
-        """Sums over ranks of a loss and its gradients, in one message."""
-        if self.group.size == 1:
-            return value.item(), gradients
-        parts = [value.reshape(1), *gradients]
-        merged = self.group.sum(torch.cat([part.flatten() for part in parts])).split([p.numel() for p in parts])
-        return merged[0].item(), tuple(m.view_as(g) for m, g in zip(merged[1:], gradients, strict=True))
-
-    def _select(self, batch: Tensor) -> tuple[attention.Inputs, Tensor, float]:
-        """The batch's inputs and its share of the batch of all ranks, looked up once: a full batch stays the same."""
-        if batch is not self._batch:
-            self._batch, self._z = batch, self.inputs.z[batch]
-            self._rows = self.layer.select(self.inputs, batch)
-            count = self.objective.count(batch) if self.group.size > 1 else 1
-            self._share = count / max(1.0, total(self.group, count, self._z.device))
-        return self._rows, self._z, self._share
-
-
-def own_inputs(
-    layer: attention.BoundaryAttention, z: Tensor, around: attention.Neighborhoods | None, group: Group
-) -> attention.Inputs:
-    """Inputs with which `full` gives the outputs of own rows; the halo is attended to."""
-    if not layer.mixes_nodes:
-        return layer.read(z[: group.own])
-    inputs = layer.read(z, around)
-    return inputs if group.own is None else layer.select(inputs, torch.arange(group.own, device=z.device))
+    return layer, apply_layer(layer, z, around, group)
 
 
 def _objective(
-    options: BoundaryShaper, z: Tensor, labels: Tensor, found: Boundary, tau: float, group: Group
+    options: BoundaryShaper, z: Rows, labels: Tensor, found: Boundary, tau: float, group: Group
 ) -> Objective:
     """The gravity loss of shaped boundary nodes; centres and other nodes stay where they were."""
     if options.objective == "pairwise":
-        return PairwiseObjective(labels[: group.own], z[: group.own], tau, options.denominator, group)
-    means, present = found.sums.means.to(z), found.sums.present
+        return PairwiseObjective(labels[: group.own], z, tau, options.denominator, group)
+    means, present = found.sums.means.to(z.device, z.dtype), found.sums.present
     radius = None
     if options.hinge == "region":
-        radius = group.minimum(similarity.region_radius(z[: group.own][found.region], means))
+        region = Picked(z, found.region.nonzero().flatten())
+        radius = group.minimum(similarity.region_radius(region, means))
         # without a region, which targets="all" can have, nothing holds the pull back
         radius = torch.where(radius.isinf(), 0.0, radius)
     return CenterObjective(labels, means, present, radius, tau, options.denominator)

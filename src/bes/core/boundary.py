@@ -8,7 +8,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from bes.core.neighbors import BLOCK, nearest, smallest, squared_distances
+from bes.core import rows
+from bes.core.neighbors import BLOCK, smallest, squared_distances
+from bes.core.rows import Rows
+from bes.core.search import search
 
 Origin = Literal["midpoint", "literal"]
 
@@ -53,17 +56,17 @@ class Slabs:
         offset = (normal * middle).sum(1) if origin == "midpoint" else torch.zeros_like(normal[:, 0])
         return cls(normal, offset)
 
-    def contains(self, z: Tensor, delta: float) -> Tensor:
+    def contains(self, z: Rows, delta: float) -> Tensor:
         """Rows of `z` `[N, D]` that lie in the slab of any pair, `[N]` bool: the region B of Eq. 5."""
         inside = torch.zeros(z.shape[0], dtype=torch.bool, device=z.device)
-        step = max(1, BLOCK // max(1, self.offset.numel()))
+        step = max(1, min(BLOCK // max(1, self.offset.numel()), rows.WHOLE // z.shape[1]))
         for start in range(0, z.shape[0], step):
             part = z[start : start + step].to(self.normal)
             inside[start : start + step] = ((part @ self.normal.T - self.offset).abs() <= delta).any(1)
         return inside
 
 
-def shift_scores(nodes: Tensor, z: Tensor, y: Tensor, k: int) -> Tensor:
+def shift_scores(nodes: Tensor, z: Rows, y: Tensor, k: int) -> Tensor:
     """Eq. 4 in embedding space: the share of the k nearest labelled nodes that have another class.
 
     Args:
@@ -74,7 +77,7 @@ def shift_scores(nodes: Tensor, z: Tensor, y: Tensor, k: int) -> Tensor:
     Returns:
         S(v) `[B]`; zero when there is no other node.
     """
-    neighbor = nearest(nodes, z, k)
+    neighbor = search(nodes, z, k)
     if neighbor.shape[1] == 0:
         return torch.zeros(nodes.numel(), dtype=z.dtype, device=z.device)
     return (y[neighbor] != y[nodes][:, None]).to(z.dtype).mean(1)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bes.core.group import Group
+from bes.core.rows import Rows, blocks
 
 Covariance = Literal["pooled", "total", "per_class"]
 
@@ -52,13 +53,20 @@ class ClassSums:
         return cls(origin, member.sum(0), member.T @ wide, outer)
 
     @classmethod
-    def over(cls, group: Group, z: Tensor, y: Tensor, n_classes: int, *, by_class: bool = False) -> ClassSums:
-        """The sums over the rows of all ranks, about their common mean; a rank may have none."""
-        if group.size == 1:
-            return cls.of(z, y, n_classes, by_class=by_class)
-        count = torch.tensor([len(z)], dtype=torch.float64, device=z.device)
-        middle = group.sum(torch.cat([count, z.sum(0, dtype=torch.float64)]))
-        own = cls.of(z, y, n_classes, by_class=by_class, origin=middle[1:] / middle[0])
+    def over(cls, group: Group, z: Rows, y: Tensor, n_classes: int, *, by_class: bool = False) -> ClassSums:
+        """The sums over the rows of all ranks, about their common mean, in blocks; a rank may have none."""
+        parts = list(blocks(*z.shape)) or [slice(0, 0)]
+        origin = None
+        if group.size > 1 or len(parts) > 1:
+            count = torch.tensor([len(y)], dtype=torch.float64, device=z.device)
+            whole = sum(
+                (z[part].sum(0, dtype=torch.float64) for part in parts[1:]), z[parts[0]].sum(0, dtype=torch.float64)
+            )
+            middle = group.sum(torch.cat([count, whole]))
+            origin = middle[1:] / middle[0]
+        own = cls.of(z[parts[0]], y[parts[0]], n_classes, by_class=by_class, origin=origin)
+        for part in parts[1:]:
+            own = own + cls.of(z[part], y[part], n_classes, by_class=by_class, origin=origin)
         return cls(own.origin, group.sum(own.count), group.sum(own.total), group.sum(own.outer))
 
     def __add__(self, other: ClassSums) -> ClassSums:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from bes.core import gravity, similarity
 from bes.core.group import ALONE, Group, in_order
+from bes.core.rows import Rows
 
 
 class Objective(Protocol):
@@ -83,7 +84,7 @@ class PairwiseObjective:
     """
 
     def __init__(
-        self, labels: Tensor, z: Tensor, tau: float, denominator: gravity.Denominator, group: Group = ALONE
+        self, labels: Tensor, z: Rows, tau: float, denominator: gravity.Denominator, group: Group = ALONE
     ) -> None:
         known = (labels >= 0).nonzero().flatten()
         self.labels, self.group = labels, group

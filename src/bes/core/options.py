@@ -54,6 +54,9 @@ def check_options(options: BoundaryShaper) -> None:
         _check_number(name, getattr(options, name), lambda v: v > 0, "a number above 0")
     for name in ("delta", "weight_decay", "tol"):
         _check_number(name, getattr(options, name), lambda v: v >= 0, "a number from 0")
+    if options.displacement_sample is not None:
+        sample = options.displacement_sample
+        _check_number("displacement_sample", sample, lambda v: _whole(v) and v >= 2, "a whole number from 2 or None")
     _check_number("shift_threshold", options.shift_threshold, lambda v: 0 <= v < 1, "a number in [0, 1)")
     if options.shrinkage != "oas":
         _check_number("shrinkage", options.shrinkage, lambda v: 0 <= v <= 1, "a number in [0, 1] or 'oas'")

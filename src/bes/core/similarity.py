@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bes.core.neighbors import squared_distances
+from bes.core.rows import Rows, blocks
 
 Hinge = Literal["region", "rival"]
 
@@ -50,11 +51,13 @@ def center_negative(squared: Tensor, excluded: Tensor) -> Tensor:
     return (-squared).masked_fill(excluded, -torch.inf)
 
 
-def region_radius(z_region: Tensor, means: Tensor) -> Tensor:
+def region_radius(z_region: Rows, means: Tensor) -> Tensor:
     """The hinge of Eq. 9: distance from each centre to the nearest node of the region `[C]`; infinite without any."""
-    if z_region.shape[0] == 0:
-        return torch.full_like(means[:, 0], torch.inf)
-    return squared_distances(z_region.double(), means.double()).min(0).values.sqrt().to(means)
+    nearest = torch.full_like(means[:, 0], torch.inf, dtype=torch.float64)
+    for part in blocks(*z_region.shape):
+        squared = squared_distances(z_region[part].double(), means.double())
+        nearest = torch.minimum(nearest, squared.min(0).values)
+    return nearest.sqrt().to(means)
 
 
 def rival_radius(negative: Tensor) -> Tensor:

@@ -59,12 +59,19 @@ class StepResult:
     scale: float
     halvings: int
     accepted: bool
+    displacement_error: float = 0.0
 
 
 class Problem(Protocol):
-    """What is trained, as functions of the weights."""
+    """What is trained, as functions of the weights.
+
+    Attributes:
+        n_nodes: Nodes of all ranks.
+        displacement_error: Relative standard error of the last displacement; 0 where it was exact.
+    """
 
     n_nodes: int
+    displacement_error: float
 
     def displacement(self, old: Weights, new: Weights) -> float:
         """Eq. 12 between two weights: how far all nodes, those of all ranks, move in total."""
@@ -160,9 +167,9 @@ class Stepper:
             after = ahead[0] if ahead else self.problem.loss(trial, batch)
             if after < before:
                 self.weights, self._ahead = trial, ahead
-                return StepResult(before, after, delta, scale, halvings, True)
+                return StepResult(before, after, delta, scale, halvings, True, self.problem.displacement_error)
             scale /= 2
-        return StepResult(before, before, delta, 0.0, max(0, tries - 1), False)
+        return StepResult(before, before, delta, 0.0, max(0, tries - 1), False, self.problem.displacement_error)
 
     def _hand_to_adam(self, adam: torch.optim.Adam, gradients: Weights, batch: Tensor, before: float) -> StepResult:
         """The official code: the scaled gradient goes through Adam, which cancels the scale again."""
@@ -171,4 +178,5 @@ class Stepper:
             weight.grad = gradient * scale
         adam.step()
         self.weights = tuple(weight for weight in self.weights)  # changed in place: a new tuple says so
-        return StepResult(before, self.problem.loss(self.weights, batch), delta, scale, 0, True)
+        after = self.problem.loss(self.weights, batch)
+        return StepResult(before, after, delta, scale, 0, True, self.problem.displacement_error)
