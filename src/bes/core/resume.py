@@ -69,7 +69,7 @@ class Course:
         if begun is not None:
             stepper.weights = begun.weights
             for draw, state in zip(draws, begun.drawn, strict=True):
-                draw.set_state(state.clone())  # torch reads a row of a matrix from the start of the matrix
+                draw.set_state(state.clone())  # torch 2.13 crashes on a row of a matrix
         for row in self.rows:
             report(row)
 
