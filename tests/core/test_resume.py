@@ -41,7 +41,10 @@ def fitted(keeper: Kept | None, at: int = -1, **options: object) -> tuple[Bounda
     return shaper.fit(graph.x, graph.y, callbacks=[watch], keeper=keeper), shaper.transform(graph.x)
 
 
-@pytest.mark.parametrize("options", [{}, {"batch_size": 500}, {"scope": "nodes"}, {"update": "official"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"batch_size": 500}, {"scope": "nodes"}, {"update": "official"}, {"displacement_sample": 20}],
+)
 @pytest.mark.parametrize("at", [2, 9, 17])
 def test_the_result_is_that_of_one_go(at: int, options: dict[str, object]) -> None:
     straight, expected = fitted(None, **options)

@@ -54,16 +54,18 @@ def test_two_layers_and_their_gradients_are_those_of_the_whole_graph(
         torch.testing.assert_close(gradients, whole, atol=1e-4, rtol=1e-4)
 
 
-def test_gradients_of_a_halo_go_back_to_the_owner(graph: Graph) -> None:
-    """fold is the transpose of extend: <extend(a), b> = <a, fold(b)>, over all ranks."""
+@pytest.mark.parametrize("name", ["gcn", "cheb", "mean", "sum"])
+def test_a_matrix_and_its_transpose_are_those_of_the_whole_graph(graph: Graph, name: str) -> None:
+    """<A a, b> = <a, A^T b>, over all ranks, with A of the whole graph."""
+    whole = getattr(graph.operators, name).to_dense()
     parts = list(cut(graph, torch.arange(60) % 3, 3))
+    a, b = torch.randn(2, 60, 2, generator=torch.Generator().manual_seed(0))
 
     def work(ranks: ThreadRanks) -> tuple[Tensor, Tensor]:
         part = parts[ranks.rank]
-        halo, draw = Halo(part, ranks), torch.Generator().manual_seed(ranks.rank)  # type: ignore[arg-type]
-        a = torch.randn(part.n_own, 2, dtype=torch.float64, generator=draw)
-        b = torch.randn(part.n_local, 2, dtype=torch.float64, generator=draw)
-        return (halo.extend(a) * b).sum(), (a * halo.fold(b)).sum()
+        matrix = getattr(RankOperators(part, Halo(part, ranks)), name)  # type: ignore[arg-type]
+        return matrix @ a[part.own], matrix.transposed @ b[part.own]
 
-    one, other = zip(*on_threads(3, work), strict=True)
-    torch.testing.assert_close(sum(one), sum(other))
+    for part, (forth, back) in zip(parts, on_threads(3, work), strict=True):
+        torch.testing.assert_close(forth, (whole @ a)[part.own])
+        torch.testing.assert_close(back, (whole.T @ b)[part.own])

@@ -152,8 +152,8 @@ def train_layer(
     layer = new_layer(options, z.shape[1], z.dtype, start).to(z.device)
     length = found.sums.spread if options.unit == "spread" else 1.0
     objective = _objective(options, z, labels, found, options.tau * length**2, group)
-    draw = seeding.generator(options.random_state, "displacement", index, group.rank)
-    problem = LayerProblem(layer, z, around, objective, group, options.displacement_sample, draw)
+    sampled = seeding.generator(options.random_state, "displacement", index, group.rank)
+    problem = LayerProblem(layer, z, around, objective, group, options.displacement_sample, sampled)
     roll = Roll(found.nodes, group)
     stepper = update.Stepper(
         problem,
@@ -169,7 +169,7 @@ def train_layer(
     )
     draw = seeding.generator(options.random_state, "batch", index)
     batch = found.nodes
-    course = Course(keeper, index, stepper, draw, report)
+    course = Course(keeper, index, stepper, (draw, sampled), report)
     with _alone_if_small(z):
         for iteration in course.left(options.n_iter):
             if options.batch_size < roll.count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ class LayerState:
 
     Attributes:
         weights: As they are.
-        drawn: State of the stream that batches are drawn from.
+        drawn: States of the streams that batches and samples are drawn from, a row each.
         rows: A row of `history_` an iteration so far.
         over: The layer is trained.
     """
@@ -51,7 +51,7 @@ class Course:
         keeper: Or nobody.
         layer: Which one, from 0.
         stepper: Gets the weights that were kept.
-        draw: Stream of the batches, set to where it was.
+        draws: Streams of batches and samples, set to where they were.
         report: Called with each row of `history_`, also of iterations that were kept.
     """
 
@@ -60,15 +60,16 @@ class Course:
         keeper: Keeper | None,
         layer: int,
         stepper: Stepper,
-        draw: torch.Generator,
+        draws: Sequence[torch.Generator],
         report: Callable[[dict[str, Any]], None],
     ) -> None:
-        self.keeper, self.layer, self.stepper, self.draw, self.report = keeper, layer, stepper, draw, report
+        self.keeper, self.layer, self.stepper, self.draws, self.report = keeper, layer, stepper, draws, report
         begun = None if keeper is None else keeper.begun(layer)
         self.rows, self.over = ([], False) if begun is None else (begun.rows, begun.over)
         if begun is not None:
             stepper.weights = begun.weights
-            draw.set_state(begun.drawn)
+            for draw, state in zip(draws, begun.drawn, strict=True):
+                draw.set_state(state.clone())  # torch 2.13 crashes on a row of a matrix
         for row in self.rows:
             report(row)
 
@@ -82,5 +83,6 @@ class Course:
         self.report(row)
         # Adam's own state is not kept: with it a layer is done again from its start, or not at all
         if self.keeper and (over or (self.stepper.plain and self.keeper.due(len(self.rows)))):
-            state = LayerState(self.stepper.weights, self.draw.get_state(), self.rows, over)
+            drawn = torch.stack([draw.get_state() for draw in self.draws])
+            state = LayerState(self.stepper.weights, drawn, self.rows, over)
             self.keeper.keep(self.layer, state)

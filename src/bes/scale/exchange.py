@@ -1,4 +1,4 @@
-"""Propagation over a graph that ranks share: halo rows come from their owners, their gradients go back."""
+"""Propagation over a graph that ranks share: rows of the halo come from their owners."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ class Halo:
         self._counts: tuple[list[int], list[int]] = part.send_counts.tolist(), part.receive_counts.tolist()
 
     def extend(self, rows: Tensor) -> Tensor:
-        """Rows of own nodes `[n, ...]`, followed by those of the halo `[n + h, ...]`; differentiable."""
-        if rows.requires_grad and torch.is_grad_enabled():
-            extended: Tensor = _Extend.apply(rows, self)  # type: ignore[no-untyped-call]
-            return extended
+        """Rows of own nodes `[n, ...]`, followed by those of the halo `[n + h, ...]`."""
         return torch.cat([rows, self.fetch(rows)])
 
     def fetch(self, rows: Tensor) -> Tensor:
@@ -38,31 +35,34 @@ class Halo:
         send, receive = self._counts
         return self.ranks.exchange(rows.index_select(0, self._send), send, receive)
 
-    def fold(self, grad: Tensor) -> Tensor:
-        """The transpose of `extend`: gradients `[n + h, ...]` added up at the nodes' owners `[n, ...]`."""
-        send, receive = self._counts
-        back = self.ranks.exchange(grad[self.n_own :], receive, send)
-        return grad[: self.n_own].index_add(0, self._send, back)
-
-
-class _Extend(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, halo: Halo) -> Tensor:
-        ctx.halo = halo
-        return torch.cat([rows, halo.fetch(rows)])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return ctx.halo.fold(grad), None
-
 
 class HaloSparse(Sparse):
-    """Rows `[n, n + h]` of a propagation matrix, those of own nodes; `matrix @ rows` takes own rows `[n, d]`."""
+    """Rows `[n, n + h]` of a propagation matrix, those of own nodes; `matrix @ rows` takes own rows `[n, d]`.
 
-    halo: Halo
+    The graph is undirected: the transpose of the whole matrix has entries in the same places, so that gradients go the
+    same way as what they are gradients of, by the transpose's rows of own nodes and one exchange.
+    """
+
+    def __init__(self, csr: Tensor, halo: Halo, *, symmetric: bool) -> None:
+        super().__init__(csr, symmetric=symmetric)
+        self.halo = halo
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        return super().__matmul__(self.halo.extend(dense))
+        if dense.requires_grad and torch.is_grad_enabled():
+            product: Tensor = _Product.apply(self, dense)  # type: ignore[no-untyped-call]
+            return product
+        return self.csr @ self.halo.extend(dense)
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: HaloSparse, dense: Tensor) -> Tensor:
+        ctx.matrix = matrix
+        return matrix.csr @ matrix.halo.extend(dense)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.matrix.transposed @ grad.contiguous()
 
 
 class RankOperators(Operators):
@@ -85,8 +85,15 @@ class RankOperators(Operators):
         both = torch.cat([self.edge_index, loop.expand(2, -1)], dim=1)
         return both[:, torch.argsort(both[0], stable=True)]
 
-    def _build(self, edge_index: Tensor, weight: Tensor, *, symmetric: bool) -> Sparse:  # noqa: ARG002
+    @cached_property
+    def mean(self) -> Sparse:
+        """D^-1 A, and with it its transpose A D^-1."""
+        row, col = self.edge_index
+        there, back = (self._build(self.edge_index, 1.0 / self.degree[end], symmetric=False) for end in (row, col))
+        there.__dict__["transposed"] = back
+        return there
+
+    def _build(self, edge_index: Tensor, weight: Tensor, *, symmetric: bool) -> Sparse:
         row, col = edge_index
-        matrix = HaloSparse(Sparse.from_coo(row, col, weight, (self.n_nodes, self.halo.n_local)).csr)
-        matrix.halo = self.halo
-        return matrix
+        csr = Sparse.from_coo(row, col, weight, (self.n_nodes, self.halo.n_local)).csr
+        return HaloSparse(csr, self.halo, symmetric=symmetric)
