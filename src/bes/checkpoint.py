@@ -182,7 +182,6 @@ def _restore(state: dict[str, Any], tensors: dict[str, Tensor]) -> NodeModel:
             raise ValueError("other encoders than were run")
         made = [Encoder(name, *shape, dropout=found.dropout, generator=torch.Generator()) for name in names]
         found.encoders_ = [_filled(one, _below(f"{prefix}.{i}.", tensors)) for i, one in enumerate(made)]
-        found.trust_ = None
         return found
 
     if config.shaping == "encoders":

@@ -96,6 +96,8 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         trust_: A `bes.models.trust.EdgeTrust` by which the graph's edges count, or None where all count alike.
     """
 
+    trust_: EdgeTrust | None = None
+
     def __init__(
         self,
         encoders: Sequence[str] = ("cheb", "gcn"),
@@ -158,7 +160,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             fitted = [fitted[i] for i in sorted(best)]
         self.encoders_ = [encoder for encoder, _ in fitted]
         self.logs_ = [log for _, log in fitted]
-        self.trust_: EdgeTrust | None = None
+        self.trust_ = None
         return self
 
     def _fit_one(
