@@ -18,7 +18,6 @@ from bes.config import RunConfig
 from bes.files import whole_file
 from bes.graph.graph import Graph
 from bes.graph.splits import make_split
-from bes.models.baselines.partition import partition
 from bes.pipeline import arms_of, check
 from bes.pipeline.methods import resolved
 from bes.pipeline.ranks import check_ranks
@@ -26,6 +25,7 @@ from bes.pipeline.results import prepare
 from bes.records import RunDirectory, data_hash, library_version
 from bes.scale.distributed import OwnSplit
 from bes.scale.halo import cut
+from bes.scale.partition import partition
 
 #: The folder of parts and shards in a run's folder, while it runs.
 FOLDER = "ranks"
