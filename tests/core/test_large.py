@@ -49,6 +49,7 @@ def test_a_map_is_never_read_whole(blobs, monkeypatch, tmp_path):
     sizes = []
     read = rows.Mapped._read
     monkeypatch.setattr(rows.Mapped, "_read", lambda self, into, row: sizes.append(len(into)) or read(self, into, row))
+    monkeypatch.setattr(rows, "GAP", 1)  # 300 rows have no large gaps
     fitted = BoundaryShaper(**OPTIONS, displacement_sample=20, n_views=2)
     fitted.fit(mapped, y).transform(mapped, out=tmp_path / "out.npy")
     assert len(fitted.layers_) == 2

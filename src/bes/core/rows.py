@@ -21,6 +21,9 @@ WHOLE = 1 << 22
 #: Numbers of z in a block: 1 M floats, 4 MiB, so that a block and what is made of it stay near the processor.
 STEP = 1 << 20
 
+#: Rows of a file that are read though nobody wants them, rather than ask the file again.
+GAP = 8
+
 
 class Rows(Protocol):
     """What a tensor `[N, D]` can do that shaping needs."""
@@ -116,19 +119,19 @@ class Mapped:
         return torch.from_numpy(raw).to(self.device, self.dtype)
 
     def _scattered(self, rows: np.ndarray) -> np.ndarray:
-        """Rows in any order: those that follow one another in the file are read together."""
+        """Rows in any order; those that lie near one another in the file are read together, gaps and all."""
         order = np.argsort(rows, kind="stable")
-        sorted_rows = rows[order]
+        wanted = rows[order]
         found = np.empty((len(rows), self.shape[1]), self.array.dtype)
-        ends = np.flatnonzero(np.diff(sorted_rows, append=-2) != 1) + 1
-        view = found.reshape(-1).view(np.uint8).data
+        ends = np.flatnonzero(np.diff(wanted, append=np.iinfo(np.int64).max) > GAP) + 1
         start = 0
         for end in ends.tolist():
-            self._read(view[start * self._stride : end * self._stride], int(sorted_rows[start]))
+            first = int(wanted[start])
+            span = np.empty((int(wanted[end - 1]) + 1 - first, self.shape[1]), self.array.dtype)
+            self._read(span.reshape(-1).view(np.uint8).data, first)
+            found[order[start:end]] = span[wanted[start:end] - first]
             start = end
-        raw = np.empty_like(found)
-        raw[order] = found
-        return raw
+        return found
 
     def _read(self, into: memoryview, row: int) -> None:
         at = self._start + row * self._stride
