@@ -48,6 +48,12 @@ def test_a_part_that_was_not_measured_has_no_heading() -> None:
     assert "limits" not in text
 
 
+def test_a_busy_machine_is_told() -> None:
+    busy = [one | {"load": 9.0} for one in LINES[:1]] + LINES[1:2]
+    assert "**Not to be quoted: 1 of 2 timings" in page(busy, "speed.png")
+    assert "quoted" not in page(LINES, "speed.png")
+
+
 def test_nothing_low_is_not_explained() -> None:
     text = page([LINES[3], LINES[6]], "speed.png")
     assert "All sparse products reach 60% or more." in text

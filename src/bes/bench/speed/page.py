@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from bes.bench.speed.growth import exponents
 from bes.bench.speed.kept import Line
 from bes.bench.speed.roofline import RANDOM
-from bes.bench.speed.text import BARS, CONV, GROWTH, HEAD, LIMITS, LOW, SHARE, STAGES, STEEP, STEEPEST
+from bes.bench.speed.text import BARS, BUSY, CONV, GROWTH, HEAD, LIMITS, LOW, SHARE, STAGES, STEEP, STEEPEST
 
 
 def page(lines: Sequence[Line], figure: str) -> str:
     """Markdown; `figure` is where the picture lies, seen from the page."""
     parts = {kind: [line for line in lines if line["kind"] == kind] for kind in ("conv-step", "stage", "roofline")}
     grown = [line for line in lines if line["kind"] == "growth"]
-    text = [HEAD.format(stamp=stamp_of(lines), figure=figure)]
+    text = [HEAD.format(stamp=stamp_of(lines), busy=_busy(lines), figure=figure)]
     text += [_conv(parts["conv-step"])] if parts["conv-step"] else []
     text += [STAGES.format(table=_stages(parts["stage"]))] if parts["stage"] else []
     text += [_limits(parts["roofline"])] if parts["roofline"] else []
@@ -32,6 +32,12 @@ def stamp_of(lines: Sequence[Line]) -> str:
     used = {name: sorted({str(line["versions"][name]) for line in lines if line["versions"][name]}) for name in names}
     versions = ", ".join(f"{name} {' and '.join(found)}" for name, found in used.items())
     return f"{' to '.join(dict.fromkeys((days[0], days[-1])))}; {machines}{busy}; {versions}"
+
+
+def _busy(lines: Sequence[Line]) -> str:
+    """A warning where more processes than there are cores were at work."""
+    over = [line for line in lines if line["load"] and line["load"] > 1.5 * int(line["machine"].split()[0])]
+    return BUSY.format(over=len(over), all=len(lines)) if over else ""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -21,8 +21,15 @@ Written by `bes bench speed` from what it measured: {stamp}.
 
 Whatever is compared is measured in one process, in turns, and by medians, so that a slow moment of the machine
 slows both sides. Ratios can be compared between machines, milliseconds cannot.
-
+{busy}
 ![speed]({figure})
+"""
+
+#: What is said where others were at work on the machine.
+BUSY = """
+**Not to be quoted: {over} of {all} timings were taken while more processes were at work than there are cores.** Fresh
+memory then costs many times as much, which hits those that ask for most of it: ratios come out too large. Measure again
+on a quiet machine.
 """
 
 CONV = """## One training step against PyTorch Geometric
