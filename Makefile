@@ -6,7 +6,7 @@ STAMP := .venv/.current
 # Threads that wait by spinning bring a shared machine to a halt.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: setup demo test lint clean docs first-look links results check-results picture screenshots
+.PHONY: setup demo test lint clean docs first-look links results check-results speed picture screenshots
 
 setup: $(STAMP)
 
@@ -44,6 +44,10 @@ results: setup
 # Every page of results is made again from the committed records and compared.
 check-results: setup
 	$(BIN)/python scripts/results.py --check
+
+# Speed and memory against rivals and this machine's limits, then docs/results/speed.md (a quiet machine, an hour).
+speed: setup
+	$(BIN)/python scripts/speed.py
 
 picture: demo
 	$(BIN)/python scripts/picture.py
