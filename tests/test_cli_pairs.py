@@ -124,6 +124,7 @@ def test_bad_words_are_refused_and_leave_nothing(
 def test_training_that_diverges_says_so(tmp_path: Path, graph_file: Path, command: Call, refused: Call) -> None:
     called = command(
         "run",
+        "--quiet",
         graph_file,
         "--task",
         "link",

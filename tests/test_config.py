@@ -201,14 +201,21 @@ def test_every_key_changes_the_run_id_but_those_that_are_not_read(
     assert len(set(used)) == len(used)
 
 
-def test_options_that_came_later_leave_run_ids_as_they_were() -> None:
-    """A record that was kept before `displacement_sample` has the id that its configuration has now."""
-    plan = RunConfig.build("mine")
-    used = plan.model_dump(mode="json", exclude={"encoder_shaper"})
-    del used["shaper"]["displacement_sample"]
+@pytest.mark.parametrize(
+    ("shaping", "idle", "later"),
+    [
+        ("layers", "encoder_shaper", ("shaper", "displacement_sample")),
+        ("encoders", "shaper", ("encoder_shaper", "trust")),
+    ],
+)
+def test_options_that_came_later_leave_run_ids_as_they_were(shaping: str, idle: str, later: tuple[str, str]) -> None:
+    """A record that was kept before there was such an option has the id that its configuration has now."""
+    plan = RunConfig.build("mine", given={"shaping": shaping})
+    used = plan.model_dump(mode="json", exclude={idle, *FULL})
+    section, name = later
+    del used[section][name]
     text = "\n".join([json.dumps(used, sort_keys=True, separators=(",", ":")), "hash", "1", "0", "bes"])
     assert run_id(plan, "hash", "1", 0, "bes") == hashlib.sha256(text.encode()).hexdigest()[:16]
-    assert run_id(RunConfig.build("mine", given={"shaping": "encoders"}), "hash", "1", 0, "bes")
 
 
 def test_data_version_seed_and_arm_change_the_run_id() -> None:
