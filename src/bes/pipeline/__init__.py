@@ -75,21 +75,24 @@ def run_seed(
     else:
         by_task = {"node": run_nodes if config.shaping == "layers" else run_encoders}
         result = by_task.get(config.task, run_pairs)(config, graph, seed, watchers, trained, studies)
-    _describe(result.arms, config, graph)
+    describe(result.arms, *facts_of(config, graph))
     return result
 
 
-def _describe(arms: list[ArmResult], config: RunConfig, graph: Graph) -> None:
-    """Add what every record says of the data and of memory."""
+def facts_of(config: RunConfig, graph: Graph) -> tuple[list[str], dict[str, Any]]:
+    """What every record says of the data and of memory: notes, and more fields."""
     info = known(base_name(config.dataset))
-    warning = [info.warning] if info and info.warning else []
-    memory = {
+    return [info.warning] if info and info.warning else [], {
         "batching": "parts" if config.batching == "parts" else "full",
         "memory_estimate_mib": round(memory_of(config, graph).peak, 1),
     }
+
+
+def describe(arms: list[ArmResult], notes: list[str], more: dict[str, Any]) -> None:
+    """Add the facts to every arm, the data's notes first."""
     for arm in arms:
-        arm.notes = [*warning, *(note for note in arm.notes if note not in warning)]
-        arm.more |= memory
+        arm.notes = [*notes, *(note for note in arm.notes if note not in notes)]
+        arm.more |= more
 
 
 def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study | None = None) -> ArmResult:
@@ -97,5 +100,5 @@ def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study
     plan = config if arm in config.methods else with_networks(config.model_copy(update={"rivals": (arm,)}))
     pick(plan.methods, arm, "arm")
     found = method_arm(resolved(plan), graph, seed, arm, study=study)
-    _describe([found], config, graph)
+    describe([found], *facts_of(config, graph))
     return found

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -18,7 +19,7 @@ from bes.config import RunConfig
 from bes.files import whole_file
 from bes.graph.graph import Graph
 from bes.graph.splits import make_split
-from bes.pipeline import arms_of, check
+from bes.pipeline import arms_of, check, facts_of
 from bes.pipeline.methods import resolved
 from bes.pipeline.ranks import check_ranks
 from bes.pipeline.results import prepare
@@ -39,6 +40,7 @@ class Plan:
     path: Path
     data_hash: str
     missing: list[int]
+    facts: tuple[list[str], dict[str, Any]]
 
     @property
     def folder(self) -> Path:
@@ -70,7 +72,7 @@ def make_plan(
     directory = RunDirectory(out or Path("runs") / graph.name, config, data_hash(graph))
     directory.keep(graph)
     missing = directory.missing(seeds, arms_of(config))
-    plan = Plan(config, directory.path, directory.data_hash, missing)
+    plan = Plan(config, directory.path, directory.data_hash, missing, facts_of(config, graph))
     if missing:
         _write_parts(plan, graph, size)
     return plan

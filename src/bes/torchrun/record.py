@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from bes.graph.splits import NodeSplit
+from bes.pipeline import describe
 from bes.pipeline.ranks import RankResult
 from bes.pipeline.results import ArmResult, SeedResult, kept_rows, score_nodes
 from bes.records import RunDirectory
@@ -35,6 +36,7 @@ def record(plan: Plan, seed: int, result: RankResult, told: list[dict[str, Any]]
     shaper.boundary_, shaper.region_sizes_, shaper.history_ = boundaries, result.region_sizes, result.history
     arms = [_arm(arm, task, whole(f"prob.{arm}"), result, told) for arm in ("control", "bes")]
     arms[1].shaped_by(shaper, result.notes)
+    describe(arms, *plan.facts)
     rows = kept_rows(stages, boundaries, list(whole("shift_scores").T.numpy()))
     directory = RunDirectory(plan.path, plan.config, plan.data_hash)
     directory.add(SeedResult(seed, split.arrays(), arms, rows, result.history, result.model))
