@@ -111,6 +111,17 @@ def test_without_labels_hides_labels_masks_and_pairs_and_shares_the_operators():
     assert blind.operators is graph.operators
 
 
+def test_only_propagation_is_weighted():
+    graph = Graph(X, EDGES, Y)
+    weight = torch.tensor([0.5, 0.5, 2.0, 2.0])
+    found = graph.weighted(weight)
+    assert torch.equal(found.operators.weight, weight)
+    assert graph.operators.weight is None
+    assert torch.equal(found.edge_index, graph.edge_index)
+    assert found.content_hash == graph.content_hash
+    assert torch.equal(found.without_labels().operators.weight, weight)
+
+
 @given(edge_lists(), st.integers(-3, 20), st.integers(-3, 20))
 def test_edges_outside_the_graph_are_refused_and_others_kept(case, a, b):
     n, edges = case
@@ -200,6 +211,15 @@ def test_other_devices_get_every_part():
         graph.to("meta")
     assert moved["edge_label"].device.type == "meta"
     assert {key: pair.device.type for key, pair in moved["pairs"].items()} == dict.fromkeys(PAIRS, "meta")
+
+
+def test_other_devices_get_the_weights_of_edges():
+    graph = Graph(X, EDGES, Y).weighted(torch.tensor([0.5, 0.5, 2.0, 2.0]))
+    plain = Graph(X, EDGES, Y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bes.graph.graph.replace", lambda *_, **__: plain)  # checks cannot read what has no values
+        moved = graph.to("meta")
+    assert moved.operators.weight.device.type == "meta"
 
 
 def test_from_pyg_fills_in_what_is_unknown(refuses):

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bes.graph.graph import undirected
+from bes.graph.graph import Graph, undirected
 from bes.graph.sparse import Operators, Sparse, product
 
 
@@ -96,3 +96,44 @@ def test_operators_of_a_graph_without_edges():
     operators = Operators(torch.zeros(2, 0, dtype=torch.int64), 3)
     assert torch.equal(operators.gcn.to_dense(), torch.eye(3))
     assert torch.equal(operators.mean @ torch.ones(3, 2), torch.zeros(3, 2))
+
+
+NAMES = ("degree", "sum", "mean", "cheb", "gcn", "looped mean")
+
+
+def dense(operators: Operators, name: str) -> torch.Tensor:
+    if name == "degree":
+        return operators.degree
+    found = operators.with_loops.mean if name == "looped mean" else getattr(operators, name)
+    return found.to_dense()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_weights_change_nothing(small_graph: Graph, name: str) -> None:
+    edges, n = small_graph.edge_index, small_graph.n_nodes
+    same = Operators(edges, n, weight=torch.ones(edges.shape[1]))
+    assert torch.allclose(dense(same, name), dense(Operators(edges, n), name), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_stand_in_the_dense_formulas(small_graph: Graph, name: str) -> None:
+    edges, n = small_graph.edge_index, small_graph.n_nodes
+    half = torch.rand(n, n, generator=torch.Generator().manual_seed(0)) + 0.1
+    a = torch.zeros(n, n).index_put_(tuple(edges), (half + half.T)[tuple(edges)])
+    d, looped = a.sum(1), a + torch.eye(n)
+    wanted = {
+        "degree": d,
+        "sum": a,
+        "mean": a / d.clamp_min(1e-12)[:, None],
+        "cheb": -a / (d[:, None] * d).sqrt().clamp_min(1e-12),
+        "gcn": looped / ((d + 1)[:, None] * (d + 1)).sqrt(),
+        "looped mean": looped / looped.sum(1)[:, None],
+    }[name]
+    assert torch.allclose(dense(Operators(edges, n, weight=a[tuple(edges)]), name), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("weight", [None, torch.ones(2)])
+def test_other_devices_get_the_weights_too(weight: torch.Tensor | None) -> None:
+    moved = Operators(torch.tensor([[0, 1], [1, 0]]), 2, weight=weight).to("meta")
+    assert moved.degree.device.type == "meta"
+    assert moved.weight is None if weight is None else moved.weight.device.type == "meta"

@@ -127,10 +127,16 @@ class Graph:
         blind.__dict__["operators"] = self.operators  # built once for both
         return blind
 
+    def weighted(self, weight: Tensor) -> Graph:
+        """The same graph, propagating by a weight of each edge, in the order of `edge_index` `[E]`."""
+        found = replace(self)
+        found.__dict__["operators"] = Operators(self.edge_index, self.n_nodes, weight=weight)
+        return found
+
     def to(self, device: torch.device | str) -> Graph:
         if torch.device(device) == self.device:
             return self
-        return replace(
+        moved = replace(
             self,
             x=self.x.to(device),
             edge_index=self.edge_index.to(device),
@@ -139,6 +145,8 @@ class Graph:
             edge_label=None if self.edge_label is None else self.edge_label.to(device),
             pairs={key: pair.to(device) for key, pair in self.pairs.items()},
         )
+        weight = self.operators.weight
+        return moved if weight is None else moved.weighted(weight.to(device))
 
     @classmethod
     def from_pyg(cls, data: Data, name: str = "graph") -> Graph:

@@ -154,40 +154,51 @@ class Operators:
 
     Args:
         degree: Neighbours of each node `[N]` where not all of them are in `edge_index`, as in a piece of a graph;
-            without it they are counted.
+            without it they are counted, or their weights summed.
+        weight: Of each edge, above zero and the same in both directions `[E]`: the entries of A. `edge_index` is then
+            sorted by both rows. Without it all are 1. Attention finds weights of its own: GAT and GATv2 read which
+            edges there are, and not these.
     """
 
-    def __init__(self, edge_index: Tensor, n_nodes: int, degree: Tensor | None = None) -> None:
+    def __init__(
+        self, edge_index: Tensor, n_nodes: int, degree: Tensor | None = None, weight: Tensor | None = None
+    ) -> None:
         self.edge_index = edge_index
         self.n_nodes = n_nodes
+        self.weight = weight
         if degree is not None:
             self.__dict__["degree"] = degree
 
     @cached_property
     def degree(self) -> Tensor:
-        """Neighbours of each node `[N]`, float32."""
-        return torch.bincount(self.edge_index[0], minlength=self.n_nodes).float()
+        """Neighbours of each node, or the sum of the weights at it `[N]`, float32."""
+        if self.weight is None:
+            return torch.bincount(self.edge_index[0], minlength=self.n_nodes).float()
+        return self.weight.new_zeros(self.n_nodes).index_add(0, self.edge_index[0], self.weight)
 
-    def _build(self, edge_index: Tensor, weight: Tensor, *, symmetric: bool) -> Sparse:
+    def _build(self, edge_index: Tensor, value: Tensor, *, symmetric: bool) -> Sparse:
         row, col = edge_index
-        return Sparse.from_coo(row, col, weight, (self.n_nodes, self.n_nodes), symmetric=symmetric)
+        return Sparse.from_coo(row, col, value, (self.n_nodes, self.n_nodes), symmetric=symmetric)
 
     @cached_property
     def sum(self) -> Sparse:
         """A."""
-        ones = torch.ones(self.edge_index.shape[1], device=self.edge_index.device)
-        return self._build(self.edge_index, ones, symmetric=True)
+        weight = self.weight
+        if weight is None:
+            weight = torch.ones(self.edge_index.shape[1], device=self.edge_index.device)
+        return self._build(self.edge_index, weight, symmetric=True)
 
     @cached_property
     def mean(self) -> Sparse:
         """D^-1 A; the row of an isolated node is zero."""
-        return self._build(self.edge_index, 1.0 / self.degree[self.edge_index[0]], symmetric=False)
+        weight = 1.0 if self.weight is None else self.weight
+        return self._build(self.edge_index, weight / self.degree[self.edge_index[0]], symmetric=False)
 
     @cached_property
     def cheb(self) -> Sparse:
         """2 L / lambda_max - I with lambda_max = 2, that is -D^-1/2 A D^-1/2."""
         root = self.degree.rsqrt()[self.edge_index]
-        return self._build(self.edge_index, -root[0] * root[1], symmetric=True)
+        return self._build(self.edge_index, _times(-root[0] * root[1], self.weight), symmetric=True)
 
     @cached_property
     def looped(self) -> Tensor:
@@ -197,17 +208,30 @@ class Operators:
         return both[:, torch.argsort(both[0] * self.n_nodes + both[1])]
 
     @cached_property
+    def _looped_weight(self) -> Tensor | None:
+        """Of each edge of `looped`, 1 of a self-loop; None where edges have none."""
+        if self.weight is None:
+            return None
+        own = self.looped[0] == self.looped[1]
+        return self.weight.new_ones(own.numel()).masked_scatter(~own, self.weight)  # both are sorted alike
+
+    @cached_property
     def with_loops(self) -> Operators:
         """The same graph with each node among its own neighbours: its `mean` is (D + I)^-1 (A + I)."""
-        return Operators(self.looped, self.n_nodes, self.degree + 1)
+        return Operators(self.looped, self.n_nodes, self.degree + 1, self._looped_weight)
 
     @cached_property
     def gcn(self) -> Sparse:
         """(D + I)^-1/2 (A + I) (D + I)^-1/2."""
         root = (self.degree + 1).rsqrt()[self.looped]
-        return self._build(self.looped, root[0] * root[1], symmetric=True)
+        return self._build(self.looped, _times(root[0] * root[1], self._looped_weight), symmetric=True)
 
     def to(self, device: torch.device | str) -> Operators:
         if torch.device(device) == self.edge_index.device:
             return self
-        return Operators(self.edge_index.to(device), self.n_nodes, self.degree.to(device))
+        weight = None if self.weight is None else self.weight.to(device)
+        return Operators(self.edge_index.to(device), self.n_nodes, self.degree.to(device), weight)
+
+
+def _times(value: Tensor, weight: Tensor | None) -> Tensor:
+    return value if weight is None else value * weight

@@ -26,7 +26,6 @@ from torch import Tensor
 
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
-from bes.graph.weighted import weighted
 
 #: Labelled edges of either kind, within a class and across, below which nothing is learned.
 LEAST = 50
@@ -88,7 +87,7 @@ class EdgeTrust(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, graph: Graph) -> Graph:
         """The graph, propagating by these chances squared."""
-        return weighted(graph, self.predict_proba(graph).square().clamp_min(FLOOR))
+        return graph.weighted(self.predict_proba(graph).square().clamp_min(FLOOR))
 
     def _inputs(self, measured: np.ndarray) -> np.ndarray:
         z = (measured - self.mean_) / self.scale_

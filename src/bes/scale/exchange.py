@@ -93,7 +93,7 @@ class RankOperators(Operators):
         there.__dict__["transposed"] = back
         return there
 
-    def _build(self, edge_index: Tensor, weight: Tensor, *, symmetric: bool) -> Sparse:
+    def _build(self, edge_index: Tensor, value: Tensor, *, symmetric: bool) -> Sparse:
         row, col = edge_index
-        csr = Sparse.from_coo(row, col, weight, (self.n_nodes, self.halo.n_local)).csr
+        csr = Sparse.from_coo(row, col, value, (self.n_nodes, self.halo.n_local)).csr
         return HaloSparse(csr, self.halo, symmetric=symmetric)
