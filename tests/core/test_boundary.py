@@ -69,9 +69,3 @@ def test_graph_shift_scores_equal_the_loop():
     nodes = np.flatnonzero(y >= 0)
     found = boundary.graph_shift_scores(torch.as_tensor(nodes), torch.as_tensor(y), torch.tensor(edges).T)
     np.testing.assert_allclose(found, [oracle.graph_shift_score(i, y, edges) for i in nodes], atol=1e-6)
-
-
-def test_mixed_neighborhood_is_disagreement_among_the_nearest_labelled():
-    z = torch.tensor([[0.0], [1.0], [10.0], [11.0], [0.4], [5.4], [10.5]])
-    labelled, y = torch.arange(4), torch.tensor([0, 0, 1, 1])
-    assert boundary.mixed_neighborhood(z, labelled, y, 2).tolist() == [False] * 5 + [True, False]

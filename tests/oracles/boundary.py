@@ -1,4 +1,4 @@
-"""Eq. 4 and 5: the shift score and the slab."""
+"""Eq. 4 and 5: the shift score and the slab; and the boundary that needs no label of the row itself."""
 
 import numpy as np
 
@@ -34,3 +34,9 @@ def graph_shift_score(i, y, edges):
     if not around:
         return 0.0
     return sum(y[j] != y[i] for j in around) / len(around)
+
+
+def mixed(row, labelled, y, k):
+    """Whether the k nearest labelled rows have several classes; equally near ones by index."""
+    near = sorted((float(np.sum((row - other) ** 2)), j) for j, other in enumerate(labelled))[:k]
+    return len({int(y[j]) for _, j in near}) > 1

@@ -1,24 +1,29 @@
-"""Rows at a boundary: the same as the definition over all nodes, whatever the blocks."""
+"""Rows at a boundary: the same as a loop over them, whatever the blocks."""
 
 from __future__ import annotations
 
 import torch
+from oracles import boundary as oracle
 
-from bes.core.boundary import mixed_neighborhood
 from bes.tasks import mixed as module
 from bes.tasks.mixed import mixed
 
 
-def test_rows_are_judged_as_among_all_nodes(monkeypatch):
+def test_rows_equal_the_loop(monkeypatch):
     torch.manual_seed(0)
     z = torch.randint(8, (300, 4)).float()  # with ties, which whole numbers keep
-    labelled, y = torch.randperm(300)[:90], torch.arange(300)[:90] // 30
-    rows = torch.randperm(300)[:120]
-    expected = mixed_neighborhood(z, labelled, y, 5)[rows]
-    assert mixed(z[rows], z[labelled], y, 5).tolist() == expected.tolist()
-    assert 0 < int(expected.sum()) < 120
+    labelled, y = z[torch.randperm(300)[:90]], torch.arange(90) // 30
+    rows = z[torch.randperm(300)[:120]]
+    expected = [oracle.mixed(row.numpy(), labelled.numpy(), y.numpy(), 5) for row in rows]
+    assert mixed(rows, labelled, y, 5).tolist() == expected
+    assert 0 < sum(expected) < 120
     monkeypatch.setattr(module, "BLOCK", 700)  # seven rows at a time
-    assert mixed(z[rows], z[labelled], y, 5).tolist() == expected.tolist()
+    assert mixed(rows, labelled, y, 5).tolist() == expected
+
+
+def test_a_row_is_mixed_where_its_nearest_labelled_rows_disagree():
+    z = torch.tensor([[0.0], [1.0], [10.0], [11.0], [0.4], [5.4], [10.5]])
+    assert mixed(z, z[:4], torch.tensor([0, 0, 1, 1]), 2).tolist() == [False] * 5 + [True, False]
 
 
 def test_fewer_labelled_rows_than_neighbours_are_all_asked():

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bes.core import rows
-from bes.core.neighbors import BLOCK, smallest, squared_distances
+from bes.core.neighbors import BLOCK
 from bes.core.rows import Rows
 from bes.core.search import search
 
@@ -101,23 +101,3 @@ def graph_shift_scores(nodes: Tensor, y: Tensor, edge_index: Tensor, dtype: torc
     degree = torch.bincount(row, minlength=n)
     other = torch.bincount(row[y[row] != y[col]], minlength=n)
     return (other[nodes] / degree[nodes].clamp(min=1)).to(dtype)
-
-
-def mixed_neighborhood(z: Tensor, labelled: Tensor, y: Tensor, k: int) -> Tensor:
-    """Nodes whose k nearest labelled nodes disagree among themselves, `[N]` bool.
-
-    A boundary that can be told without the node's own label: what the records call `test_boundary`
-    is the test nodes for which it holds.
-
-    Args:
-        z: Embeddings of all nodes `[N, D]`.
-        labelled: Indices of the labelled nodes `[n]`.
-        y: Their classes `[n]`.
-    """
-    base = z[labelled]
-    mixed = torch.zeros(z.shape[0], dtype=torch.bool, device=z.device)
-    step = max(1, BLOCK // labelled.numel())
-    for start in range(0, z.shape[0], step):
-        near = smallest(squared_distances(z[start : start + step], base), min(k, labelled.numel()))
-        mixed[start : start + step] = (y[near] != y[near[:, :1]]).any(1)
-    return mixed

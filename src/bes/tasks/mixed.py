@@ -17,8 +17,8 @@ LABELLED = 1 << 15
 def mixed(rows: Tensor, labelled: Tensor, y: Tensor, k: int) -> Tensor:
     """Rows whose k nearest labelled rows disagree among themselves, `[R]` bool.
 
-    What `bes.core.boundary.mixed_neighborhood` says, of those rows alone that are asked for, and with more than
-    `LABELLED` labelled rows among an even sample of them.
+    A boundary that can be told without a row's own label: what the records call `test_boundary` is the test rows for
+    which it holds. With more than `LABELLED` labelled rows, an even sample of them is looked among.
 
     Args:
         rows: Embeddings `[R, D]`.
