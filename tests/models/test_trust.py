@@ -6,8 +6,10 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from bes.graph.graph import Graph
+from bes.graph.scaling import scale
 from bes.graph.sparse import Sparse
 from bes.graph.synthetic import sbm
+from bes.models import trust as module
 from bes.models.trust import FLOOR, EdgeTrust, measures
 
 
@@ -80,3 +82,19 @@ def test_restored_is_the_same(noisy: Graph) -> None:
     again = EdgeTrust.restored(trust.state())
     assert torch.equal(again.predict_proba(noisy), trust.predict_proba(noisy))
     assert again.explained_ == trust.explained_
+
+
+def test_edges_are_measured_once_and_anew_with_other_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, seen = sbm(n_nodes=300, n_classes=3, n_features=8, degree=8.0, noise=0.5, separation=5.0), []
+    monkeypatch.setattr(module, "measures", lambda *given: [seen.append(given), measures(*given)][1])
+    trust = EdgeTrust().fit(graph, *labelled(graph, 0.8))
+    first = trust.transform(graph).operators.weight
+    assert torch.equal(trust.transform(graph.without_labels()).operators.weight, first)
+    assert len(seen) == 1
+    other = scale(graph, "row")
+    assert other.operators is graph.operators
+    found = trust.predict_proba(other)
+    assert len(seen) == 2
+    assert not torch.equal(found, trust.predict_proba(graph))
+    module._MEASURED.clear()
+    assert torch.equal(trust.predict_proba(other), found)

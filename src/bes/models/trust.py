@@ -13,6 +13,7 @@ of test nodes look like those that were learned from. Propagation then counts an
 from __future__ import annotations
 
 from typing import Any, Self
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from bes.graph.graph import Graph
-from bes.graph.sparse import Sparse
+from bes.graph.sparse import Features, Operators, Sparse
 
 #: Labelled edges of either kind, within a class and across, below which nothing is learned.
 LEAST = 50
@@ -38,6 +39,9 @@ _BLOCK = 1 << 15
 
 #: No weight is below it: a node whose edges all look spurious still hears them, the likelier ones more.
 FLOOR = 1e-4
+
+#: What was measured of a graph's edges with which features, while both live: a graph without labels shares them.
+_MEASURED: WeakKeyDictionary[Operators, tuple[ref[Features], np.ndarray]] = WeakKeyDictionary()
 
 
 class EdgeTrust(BaseEstimator):  # type: ignore[misc]
@@ -53,7 +57,7 @@ class EdgeTrust(BaseEstimator):  # type: ignore[misc]
     def fit(self, graph: Graph, known: Tensor, labels: Tensor) -> Self:
         """Learn from edges between the nodes `known` `[n]` with classes `labels` `[n]`."""
         row, col = _half(graph)
-        measured = measures(graph, row, col)
+        measured = _measured(graph)
         self.mean_, self.scale_ = measured.mean(0), measured.std(0) + 1e-9
         self.explained_, self.weight_, self.bias_ = 0.0, np.empty(0), 0.0
         y = np.full(graph.n_nodes, -1)
@@ -73,8 +77,7 @@ class EdgeTrust(BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, graph: Graph) -> Tensor:
         """P(one class) of each edge, in the order of `graph.edge_index` `[E]`."""
         check_is_fitted(self, "weight_")
-        row, col = _half(graph)
-        logit = self._inputs(measures(graph, row, col)) @ self.weight_ + self.bias_
+        logit = self._inputs(_measured(graph)) @ self.weight_ + self.bias_
         half = torch.from_numpy(1 / (1 + np.exp(-logit))).float().to(graph.device)
         source, target = graph.edge_index
         out = half.new_empty(source.numel())
@@ -114,6 +117,15 @@ def _half(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     row, col = graph.edge_index.cpu().numpy()
     once = row < col
     return row[once], col[once]
+
+
+def _measured(graph: Graph) -> np.ndarray:
+    """The measures of each edge of `_half` `[E / 2, 4]`, made once."""
+    features, found = _MEASURED.get(graph.operators, (None, np.empty(0)))
+    if features is None or features() is not graph.x:
+        found = measures(graph, *_half(graph))
+        _MEASURED[graph.operators] = ref(graph.x), found
+    return found
 
 
 def measures(graph: Graph, row: np.ndarray, col: np.ndarray) -> np.ndarray:
