@@ -23,8 +23,10 @@ class KilledError(Exception):
 
 
 @pytest.mark.parametrize("at", [3, 8, 22])  # before the first state, in the first layer, in the second
-@pytest.mark.parametrize("batch", [20, 500])  # drawn, or all boundary nodes
-def test_the_rest_is_done_and_the_result_is_the_same(tmp_path: Path, at: int, batch: int) -> None:
+@pytest.mark.parametrize(
+    "options", [{"batch_size": 20}, {"batch_size": 500}, {"batch_size": 20, "displacement_sample": 30}]
+)  # boundary nodes drawn, or all of them; the displacement from a sample that every rank draws for itself
+def test_the_rest_is_done_and_the_result_is_the_same(tmp_path: Path, at: int, options: dict[str, int]) -> None:
     graph, labels, owner = problem(2)
     parts = list(cut(graph, owner, 2))
 
@@ -32,7 +34,7 @@ def test_the_rest_is_done_and_the_result_is_the_same(tmp_path: Path, at: int, ba
         part = parts[ranks.rank]
         group = RankGroup(part, None, ranks)  # type: ignore[arg-type]
         keeper = ShapingShards(Shards(folder, ranks), every=5)  # type: ignore[arg-type]
-        shaper = BoundaryShaper(**{**OPTIONS, "batch_size": batch})
+        shaper = BoundaryShaper(**{**OPTIONS, **options})
 
         def watch(iteration: int, *_: object) -> None:
             if iteration == at:
