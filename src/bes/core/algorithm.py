@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -101,6 +101,17 @@ def guess_labels(z: Tensor, labels: Tensor, edges: Tensor | None) -> tuple[Tenso
     part = soft.take_part(prob, (labels < 0).nonzero().flatten(), JOINED, BAND)
     joined = labels.index_copy(0, part.joined, part.joined_labels)
     return joined, joined.index_copy(0, part.band, part.band_labels), part.band
+
+
+def look(
+    options: BoundaryShaper, z: Rows, labels: Tensor, edges: Tensor | None, group: Group
+) -> tuple[Boundary, Tensor]:
+    """The boundary, and the labels that its nodes are shaped by: with soft labels the band is shaped too."""
+    if options.labels == "given":
+        return find_boundary(options, z, labels, edges, group), labels
+    joined, told, band = guess_labels(z[:], labels, edges)
+    found = find_boundary(options, z, joined, edges)
+    return replace(found, nodes=torch.cat([found.nodes, band])), told
 
 
 #: Below this many numbers in z, waking other threads costs more than they save.

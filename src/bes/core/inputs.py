@@ -1,18 +1,70 @@
-"""What goes into the shaper: embeddings and labels as numpy or torch, options by name."""
+"""What goes into the shaper: embeddings, labels and edges as numpy or torch, or embeddings as a file."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from bes import seeding
+from bes.core.attention import Neighborhoods
 from bes.core.group import ALONE, Group
+from bes.core.rows import Mapped, Rows, check_finite, is_large_map
 from bes.errors import InputError
+
+if TYPE_CHECKING:
+    from bes.core.shaper import BoundaryShaper
 
 #: numpy arrays or torch tensors; what comes out is of the kind that went in.
 Array = Any
+
+
+def read(shaper: BoundaryShaper, X: Array, edge_index: Array | None, *, reset: bool) -> tuple[Rows, Tensor | None]:
+    """Embeddings `[N, D]` where they are worked on, a large map left in its file, and the edges if they are used.
+
+    Args:
+        reset: The shaper learns the width from X, and its names of columns; without it X must have them.
+    """
+    z: Rows
+    if isinstance(X, Tensor):
+        z = as_tensor(X, X.device if shaper.device == "auto" else seeding.pick_device(shaper.device))
+        _check_width(shaper, z, reset=reset)
+    elif is_large_map(X) and shaper.scope in ("views", "self") and shaper.labels == "given":
+        z = Mapped(X, seeding.pick_device(shaper.device))
+        _check_width(shaper, z, reset=reset)
+        check_finite(z)
+    else:
+        try:
+            X = validate_data(shaper, X, dtype=[np.float64, np.float32], reset=reset)
+        except ValueError as error:
+            raise InputError(str(error).replace("\n", " ")) from None
+        z = as_tensor(X, seeding.pick_device(shaper.device))
+    if edge_index is None:
+        return z, None
+    edges = as_edges(edge_index, z.shape[0], z.device)
+    used = shaper.scope == "neighbors" or shaper.neighborhood == "graph" or shaper.labels == "soft"
+    return z, both_directions(edges, z.shape[0]) if used else None
+
+
+def _check_width(shaper: BoundaryShaper, z: Rows, *, reset: bool) -> None:
+    if reset:
+        shaper.n_features_in_ = z.shape[1]
+        if hasattr(shaper, "feature_names_in_"):  # of an earlier fit on a data frame
+            del shaper.feature_names_in_
+    elif z.shape[1] != shaper.n_features_in_:
+        raise InputError(f"z has {z.shape[1]} columns, but fit saw {shaper.n_features_in_}: give the same width.")
+
+
+def neighborhoods(shaper: BoundaryShaper, edges: Tensor | None, n: int) -> Neighborhoods | None:
+    """Who attends to whom, where the scope needs it."""
+    if shaper.scope != "neighbors":
+        return None
+    if edges is None:
+        raise InputError("scope='neighbors' needs the graph: give edge_index.")
+    return Neighborhoods.of(edges, n)
 
 
 def as_tensor(z: Array, device: torch.device) -> Tensor:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from bes import seeding
 from bes.core import attention, boundary, gaussians, gravity, inputs, options, similarity, storage, update
-from bes.core.algorithm import Boundary, find_boundary, guess_labels, train_layer
+from bes.core.algorithm import Boundary, look, train_layer
 from bes.core.group import ALONE, Group, total
 from bes.core.inputs import Array
 from bes.core.problem import apply_layer
 from bes.core.resume import Keeper
-from bes.core.rows import Mapped, Rows, Through, check_finite, in_memory, is_large_map, write_npy
+from bes.core.rows import Rows, Through, in_memory, write_npy
 from bes.errors import InputError
 from bes.files import whole_file
 from bes.progress import Step, iterations
@@ -177,12 +174,12 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         group = group or ALONE
         options.check_options(self)
         options.check_group(self, group)
-        z, edges = self._inputs(X, edge_index, reset=True)
+        z, edges = inputs.read(self, X, edge_index, reset=True)
         if self.scope == "views":
             attention.check_views(z.shape[1], self.n_views)
         self.classes_, codes = inputs.encode_labels(y, z.shape[0], group)
         labels = codes.to(z.device)
-        around = self._around(edges, z.shape[0])
+        around = inputs.neighborhoods(self, edges, z.shape[0])
         self.layers_: list[attention.BoundaryAttention] = []
         self.boundary_: list[np.ndarray] = []
         self.shift_scores_: list[np.ndarray] = []
@@ -197,7 +194,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
                     callback(len(self.history_) - 1, self, row)
 
             for index in range(self.n_layers):
-                found, told = self._look(z, labels, edges, group)
+                found, told = look(self, z, labels, edges, group)
                 self._remember(found, group)
                 if total(group, found.nodes.numel(), z.device) == 0:
                     n = round(total(group, found.region.numel(), z.device))
@@ -245,8 +242,8 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
 
     def _ready(self, X: Array, edge_index: Array | None) -> tuple[Rows, attention.Neighborhoods | None]:
         check_is_fitted(self, "layers_")
-        z, edges = self._inputs(X, edge_index, reset=False)
-        return z, self._around(edges, z.shape[0])
+        z, edges = inputs.read(self, X, edge_index, reset=False)
+        return z, inputs.neighborhoods(self, edges, z.shape[0])
 
     def fit_transform(
         self, X: Array, y: Array, edge_index: Array | None = None, callbacks: Sequence[Step] = ()
@@ -254,56 +251,12 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         """`fit`, then `transform` of the same embeddings."""
         return self.fit(X, y, edge_index, callbacks).transform(X, edge_index)
 
-    def _look(self, z: Rows, labels: Tensor, edges: Tensor | None, group: Group) -> tuple[Boundary, Tensor]:
-        """The boundary, and the labels that its nodes are shaped by."""
-        if self.labels == "given":
-            return find_boundary(self, z, labels, edges, group), labels
-        joined, told, band = guess_labels(z[:], labels, edges)
-        found = find_boundary(self, z, joined, edges)
-        return replace(found, nodes=torch.cat([found.nodes, band])), told
-
     def _remember(self, found: Boundary, group: Group) -> None:
         scores = np.full(found.region.numel(), np.nan)
         scores[found.scored.cpu().numpy()] = found.scores.cpu().numpy()
         self.boundary_.append(found.nodes.cpu().numpy())
         self.shift_scores_.append(scores)
         self.region_sizes_.append(round(total(group, int(found.region.sum()), found.region.device)))
-
-    def _inputs(self, X: Array, edge_index: Array | None, *, reset: bool) -> tuple[Rows, Tensor | None]:
-        z: Rows
-        if isinstance(X, Tensor):
-            z = inputs.as_tensor(X, X.device if self.device == "auto" else seeding.pick_device(self.device))
-            self._check_width(z, reset=reset)
-        elif is_large_map(X) and self.scope in ("views", "self") and self.labels == "given":
-            z = Mapped(X, seeding.pick_device(self.device))
-            self._check_width(z, reset=reset)
-            check_finite(z)
-        else:
-            try:
-                X = validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
-            except ValueError as error:
-                raise InputError(str(error).replace("\n", " ")) from None
-            z = inputs.as_tensor(X, seeding.pick_device(self.device))
-        if edge_index is None:
-            return z, None
-        edges = inputs.as_edges(edge_index, z.shape[0], z.device)
-        used = self.scope == "neighbors" or self.neighborhood == "graph" or self.labels == "soft"
-        return z, inputs.both_directions(edges, z.shape[0]) if used else None
-
-    def _check_width(self, z: Rows, *, reset: bool) -> None:
-        if reset:
-            self.n_features_in_ = z.shape[1]
-            if hasattr(self, "feature_names_in_"):  # of an earlier fit on a data frame
-                del self.feature_names_in_
-        elif z.shape[1] != self.n_features_in_:
-            raise InputError(f"z has {z.shape[1]} columns, but fit saw {self.n_features_in_}: give the same width.")
-
-    def _around(self, edges: Tensor | None, n: int) -> attention.Neighborhoods | None:
-        if self.scope != "neighbors":
-            return None
-        if edges is None:
-            raise InputError("scope='neighbors' needs the graph: give edge_index.")
-        return attention.Neighborhoods.of(edges, n)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted shaper as a directory of safetensors and JSON."""
