@@ -2,12 +2,14 @@
 
 python scripts/results.py              run what is missing (needs BES_DATA), keep the records, write pages and figures
 python scripts/results.py --write      write the pages from the committed records alone
+python scripts/results.py --look       keep which data sets are not here (needs BES_DATA), and write the pages
 python scripts/results.py --check      see that every page is what the committed records make of it
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -32,11 +34,14 @@ from bes.bench.store import Store, pack, unpack
 from bes.bench.suites import SUITES
 from bes.bench.units import units_of
 from bes.console import out as console
+from bes.graph.catalog import available
 from bes.graph.datasets import known
+from bes.graph.variants import base_name
 from bes.records import library_version
 from bes.summary import Record
 
 RECORDS = ROOT / "results" / "bench.jsonl.gz"
+ABSENT = ROOT / "results" / "absent.json"
 PAGES = ROOT / "docs" / "results"
 FIGURES = PAGES / "figures"
 README = ROOT / "README.md"
@@ -53,6 +58,7 @@ def measure(folder: Path, jobs: int) -> None:
     with LiveBoard(console, store.records()) as board:
         runner.run(board, jobs=jobs)
     pack(_asked(runner), RECORDS)
+    look()
     FIGURES.mkdir(parents=True, exist_ok=True)
     for suite in suites:
         files, notes = figure_files(Filled.of(suite, store, runner.data), FIGURES)
@@ -62,6 +68,13 @@ def measure(folder: Path, jobs: int) -> None:
         print(suite.name, *notes, *(path.name for path in files), flush=True)
     filled = [sheet for suite in suites for sheet in Filled.of(suite, store, runner.data).sheets]
     when_it_helps.draw({sheet.sheet.name: sheet for sheet in filled})
+
+
+def look() -> None:
+    """Keep which data sets of the suites are not here: the records cannot tell them from those not measured yet."""
+    here = {info.name: bool(place) for info, place in available()}
+    asked = {base_name(unit.config.dataset) for unit in units_of([make() for make in SUITES.values()])}
+    ABSENT.write_text(json.dumps(sorted(name for name in asked if not here[name]), indent=2) + "\n")
 
 
 def _usable(record: Record) -> bool:
@@ -80,29 +93,40 @@ def _asked(runner: Runner) -> list[Record]:
 
 def documents() -> dict[Path, str]:
     """The pages as the committed records, and nothing else, make them."""
-    records = unpack(RECORDS)
+    records, missed = unpack(RECORDS), set(json.loads(ABSENT.read_text()))
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder), max(str(record["versions"]["bes"]) for record in records))
         store.add(records)
         suites = [make() for make in SUITES.values()]
         asked = dict.fromkeys(unit.config.dataset for unit in units_of(suites))
-        data = {name: Data(name, store.known_hash(name)) for name in asked}  # what the records were made from
+        data = {name: _data(name, store, missed) for name in asked}
         filled = {suite.name: Filled.of(suite, store, data) for suite in suites}
-        absent = sorted(name for name in data if data[name].hash is None)
+    unknown = {base_name(name) for name in asked if data[name].hash is None}
+    absent, later = sorted(unknown & missed), sorted(unknown - missed - {n for n in asked if data[n].hash})
     by_id = {record["run_id"]: record for record in records}
     pages = {PAGES / f"{name}.md": _page(one, by_id, absent) for name, one in filled.items()}
     sheets = {sheet.sheet.name: sheet for one in filled.values() for sheet in one.sheets}
-    short, whole = overview(sheets, absent)
+    short, whole = overview(sheets, _titles(absent), _titles(later))
     titles = "\n".join(f"- [{one.suite.title}]({name}.md)" for name, one in filled.items())
     pages[PAGES / "README.md"] = README_TEXT.format(stamp=_stamp(records), overview=whole, suites=titles)
     pages[when_it_helps.PAGE] = when_it_helps.page(sheets)
     return {**pages, **reached(sheets), README: between(README, "bench", short)}
 
 
+def _data(name: str, store: Store, missed: set[str]) -> Data:
+    """What the records of a data set were made from; where there are none, whether it was here at all."""
+    known_as = store.known_hash(name)
+    return Data(name, known_as, "It was not here." if known_as is None and base_name(name) in missed else "")
+
+
+def _titles(names: list[str]) -> list[str]:
+    return [info.title if (info := known(name)) else name for name in names]
+
+
 def _page(filled: Filled, by_id: dict[str, Record], absent: list[str]) -> str:
     used = [by_id[run] for sheet in filled.sheets for cell in sheet.cells for run in cell.runs.values()]
     drawn = _figures(filled)
-    asked = {unit.config.dataset for unit in units_of([filled.suite])}
+    asked = {base_name(unit.config.dataset) for unit in units_of([filled.suite])}
     return (
         SUITE_TEXT.format(
             title=filled.suite.title,
@@ -140,9 +164,8 @@ def _figures(filled: Filled) -> list[str]:
 def _absent(names: list[str]) -> str:
     if not names:
         return ""
-    titles = [info.title if (info := known(name)) else name for name in names]
     commands = "\n".join(
-        f"- {title}: `bes data add {name} --from DIR`" for title, name in zip(titles, names, strict=True)
+        f"- {title}: `bes data add {name} --from DIR`" for title, name in zip(_titles(names), names, strict=True)
     )
     return f"## Data sets that were not here\n\nTheir cells are empty. With the published files in DIR:\n\n{commands}\n"
 
@@ -179,6 +202,7 @@ def _linked(path: Path) -> list[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="only write the pages, from the committed records")
+    parser.add_argument("--look", action="store_true", help="only look which data sets are here, and write the pages")
     parser.add_argument("--check", action="store_true", help="only see that the pages are what the records say")
     parser.add_argument("--store", type=Path, default=ROOT / "runs" / "bench", help="where runs are recorded")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -186,6 +210,8 @@ if __name__ == "__main__":
     if given.check:
         check()
     else:
-        if not given.write:
+        if given.look:
+            look()
+        elif not given.write:
             measure(given.store, given.jobs)
         write(documents())

@@ -30,7 +30,6 @@ from when_it_helps import SITUATIONS, gained
 from bes.bench import stats
 from bes.bench.compare import metrics_of
 from bes.bench.suites.settings import CONTROL
-from bes.graph.datasets import known
 
 SUITE_TEXT = """# {title}
 
@@ -58,11 +57,10 @@ the committed records and compares them letter by letter.
 """
 
 
-def overview(sheets: Sheets, absent: list[str]) -> tuple[str, str]:
-    """The short form for the README, and the page."""
+def overview(sheets: Sheets, absent: list[str], later: list[str]) -> tuple[str, str]:
+    """The short form for the README, and the page; data sets that were not here, and those not measured yet."""
     nodes, links = nodes_effect(sheets), links_effect(sheets)
     head = f"{_headline(nodes, 'node classification')} {_headline(links, 'link prediction')}"
-    titles = [info.title for name in absent if (info := known(name))]
     parts = [
         head,
         "## Does shaping help?",
@@ -85,7 +83,7 @@ def overview(sheets: Sheets, absent: list[str]) -> tuple[str, str]:
         "## How far the printed values can be reached",
         *_levels(sheets),
         "## How sure we are",
-        *_doubts(titles),
+        *_doubts(absent, later),
     ]
     short = f"{head} Selected on validation, paired by split; every table and figure of the paper, beside its\n"
     short += "printed values, is in [docs/results](docs/results/README.md).\n\n" + table(nodes)
@@ -222,13 +220,14 @@ def _levels(sheets: Sheets) -> list[str]:
     return ["\n".join(texts)]
 
 
-def _doubts(absent: list[str]) -> list[str]:
+def _doubts(absent: list[str], later: list[str]) -> list[str]:
     return [
         "\n".join(
             [
                 f"- Five splits can give no p below {stats.smallest_p(5):.3f}, ten none below "
                 f"{stats.smallest_p(10):.3f}. Where five stand behind a difference, its interval is all there is.",
-                f"- Not here, and left empty: {', '.join(absent) or 'nothing'}; this page does not speak about them.",
+                f"- Not here, and left empty: {'; '.join(absent) or 'nothing'}. Not measured yet: "
+                f"{'; '.join(later) or 'nothing'}. This page does not speak about them.",
                 "- Encoders, decoder and settings are the paper's where it states them; unclear points are settled as "
                 "in the README's table. For links the encoders are ours, because the paper names none.",
                 f"- The paper contradicts itself in {_count(contradictions())} places: {contradictions()}.",

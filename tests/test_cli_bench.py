@@ -138,8 +138,8 @@ class TestAtOnce:
         write()
         called = command("bench", "own.json", "--out", "out", "--limit-minutes", "1e-9")
         assert called.code == 0
-        assert "not run yet" in called.out
-        assert "not run yet" in (tmp_path / "out" / "own" / "tables.md").read_text()
+        assert "not measured yet" in called.out
+        assert "not measured yet" in (tmp_path / "out" / "own" / "tables.md").read_text()
         assert not (tmp_path / "out" / "records.jsonl").exists()
         assert "0 runs recorded, 4 to do." in command("bench", "own.json", "--out", "out", "--limit-minutes", "60").out
         assert len(lines(tmp_path / "out")) == 6

@@ -1,6 +1,7 @@
 """What the documents say is true: the example runs, and every result comes from the committed records."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -76,6 +77,32 @@ def test_a_changed_number_is_found(what, monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit):
         results.check()
     assert "is not what the committed records say" in capsys.readouterr().out
+
+
+def test_data_that_were_not_here_are_told_from_those_not_measured_yet(monkeypatch, tmp_path):
+    results = script("results", monkeypatch)
+    store = results.Store(tmp_path, "1")
+    store.add([{"run_id": "a", "dataset": "cora", "data_hash": "d" * 64, "arm": "bes", "seed": 0, "config": {}}])
+    missed = {"wikics", "cora"}
+    assert results._data("wikics", store, missed).absent
+    assert results._data("wikics#edges:1", store, missed).absent
+    assert not results._data("actor", store, missed).absent
+    assert results._data("cora", store, missed) == results.Data("cora", "d" * 64), "made elsewhere, and recorded"
+
+
+def test_what_is_not_here_is_kept_beside_the_records(monkeypatch, tmp_path):
+    results = script("results", monkeypatch)
+    monkeypatch.setattr(results, "ABSENT", tmp_path / "absent.json")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cora.npz").touch()
+    monkeypatch.setenv("BES_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
+    results.look()
+    found = json.loads((tmp_path / "absent.json").read_text())
+    assert "wikics" in found
+    assert not {"cora", "citeseer"} & set(found), "in the folder, in the package"
+    assert found == sorted(found)
+    assert not any("#" in name for name in found), "variants are made from what is here"
 
 
 def test_the_suite_of_the_guide_can_be_read(tmp_path):

@@ -135,7 +135,7 @@ def with_values(sheet: Sheet, value: Callable[[Cell], float | None]) -> FilledSh
     for cell in sheet.cells:
         mean = None if cell.ask is None else value(cell)
         if mean is None or cell.ask is None:
-            cells.append(FilledCell(cell, {}, {}, "not run yet"))
+            cells.append(FilledCell(cell, {}, {}, "not measured yet"))
         else:
             values = {seed: mean + seed / 10 for seed in cell.ask.seeds}
             cells.append(FilledCell(cell, values, dict.fromkeys(values, "run")))

@@ -22,6 +22,7 @@ Quick = Callable[..., RunConfig]
 HASH = "d" * 64
 HERE = {"small": Data("small", HASH)}
 ABSENT = {"small": Data("small", None, "It is not here.")}
+UNKNOWN = {"small": Data("small", None)}
 HONEST = Protocol("validation", True, "")
 
 
@@ -77,13 +78,13 @@ def test_each_arm_and_configuration_has_its_own_values(store: Store, quick: Quic
     add(store, quick(), 7, "bes", 0.1)
     assert filled(store, cell(quick(), n=1)).values == {0: pytest.approx(90.0)}
     assert filled(store, cell(quick(), "control", n=1)).values == {0: pytest.approx(80.0)}
-    assert filled(store, cell(quick(), "gcn", n=1)).problem == "not run yet"
-    assert filled(store, cell(quick(shaper={"tau": 9.0}), n=1)).problem == "not run yet"
+    assert filled(store, cell(quick(), "gcn", n=1)).problem == "not measured yet"
+    assert filled(store, cell(quick(shaper={"tau": 9.0}), n=1)).problem == "not measured yet"
 
 
 def test_what_is_missing_is_said(store: Store, quick: Quick) -> None:
     nothing = filled(store, cell(quick()))
-    assert (nothing.values, nothing.problem, nothing.difference) == ({}, "not run yet", None)
+    assert (nothing.values, nothing.problem, nothing.difference) == ({}, "not measured yet", None)
     add(store, quick(), 1, "bes", 0.5)
     partial = filled(store, cell(quick()))
     assert (partial.values, partial.problem) == ({1: 50.0}, "1 of 3 splits")
@@ -112,6 +113,11 @@ def test_data_that_are_not_here(store: Store, quick: Quick) -> None:
     assert (found.values, found.problem) == ({}, "data set absent")
 
 
+def test_data_that_nothing_says_are_not_here(store: Store, quick: Quick) -> None:
+    found = filled(store, cell(quick()), UNKNOWN)
+    assert (found.values, found.problem) == ({}, "not measured yet")
+
+
 def test_times_that_are_not_what_they_are_called_are_counted(store: Store, quick: Quick) -> None:
     for seed, converged in enumerate((True, False, False)):
         add(store, quick(), seed, "bes", 0.5)
@@ -133,7 +139,7 @@ def test_means_are_ordered_over_the_splits_that_all_have(quick: Quick) -> None:
 def test_records_of_other_data_are_not_shown(store: Store, quick: Quick) -> None:
     add(store, quick(), 0, "bes", 0.5)
     found = filled(store, cell(quick()), {"small": Data("small", "e" * 64)})
-    assert (found.values, found.problem) == ({}, "not run yet")
+    assert (found.values, found.problem) == ({}, "not measured yet")
 
 
 def test_without_a_printed_number_there_is_no_difference(store: Store, quick: Quick) -> None:

@@ -90,14 +90,14 @@ def test_what_is_filled(recorded: Store, suite: Suite) -> None:
 def test_pictures_without_a_run_are_named_with_the_reason(recorded: Store, suite: Suite) -> None:
     filled = Filled.of(suite, recorded, DATA)
     assert filled.kept == {}
-    assert filled.missing == {"Small NC L1": "not run yet", "Away NC L1": "data set absent"}
+    assert filled.missing == {"Small NC L1": "not measured yet", "Away NC L1": "data set absent"}
     said = page(filled, [])
-    assert "Small NC L1: not run yet." in said
+    assert "Small NC L1: not measured yet." in said
     assert "Away NC L1: data set absent." in said
 
 
 def test_a_picture_whose_run_failed_says_so(store: Store, suite: Suite) -> None:
-    """It is not run again by itself: that it was not run yet would be wrong for good."""
+    """It is not run again by itself: that it was not measured yet would be wrong for good."""
     unit = of_picture(suite.pictures[0])
     store.add([failed(unit, arm, "Out of memory.", "hash") for arm in unit.arms])
     assert "Out of memory." in Filled.of(suite, store, DATA).missing["Small NC L1"]
@@ -176,7 +176,7 @@ def test_without_runs_there_are_no_comparisons(store: Store, suite: Suite) -> No
     said = markdown(Filled.of(suite, store, DATA))
     assert "differences" not in said
     assert "data set absent" in said
-    assert "not run yet" in said
+    assert "not measured yet" in said
     assert "method not built yet" in said
 
 

@@ -17,7 +17,7 @@ from bes.records import data_hash
 
 @dataclass(frozen=True)
 class Data:
-    """A data set that is here, or why it is not."""
+    """A data set that is here, or why it is not; with neither, one of which nothing is recorded."""
 
     name: str
     hash: str | None

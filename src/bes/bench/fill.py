@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from bes.bench.data import Data
     from bes.bench.store import Store
 
+#: Why a cell is empty: its data set is not here, or nobody has run it.
+ABSENT, NOT_MEASURED = "data set absent", "not measured yet"
+
 
 @dataclass(frozen=True)
 class FilledCell:
@@ -74,17 +77,17 @@ def _at(record: Record, path: str) -> Any:
 
 
 def fill(sheet: Sheet, store: Store, data: Mapping[str, Data]) -> FilledSheet:
-    """Every cell with what the store holds for it; that of a data set which is not here stays empty."""
+    """Every cell with what the store holds for it; that of a data set which is not here or not known stays empty."""
     return FilledSheet(sheet, tuple(_fill(cell, store, data) for cell in sheet.cells))
 
 
 def _fill(cell: Cell, store: Store, data: Mapping[str, Data]) -> FilledCell:
     if cell.ask is None:
         return FilledCell(cell, {}, {}, cell.why)
-    known = data[cell.ask.config.dataset].hash
-    if known is None:
-        return FilledCell(cell, {}, {}, "data set absent")
-    return _read(cell, cell.ask, store, known)
+    found = data[cell.ask.config.dataset]
+    if found.hash is None:
+        return FilledCell(cell, {}, {}, ABSENT if found.absent else NOT_MEASURED)
+    return _read(cell, cell.ask, store, found.hash)
 
 
 def _read(cell: Cell, ask: Ask, store: Store, data_hash: str) -> FilledCell:
@@ -96,7 +99,7 @@ def _read(cell: Cell, ask: Ask, store: Store, data_hash: str) -> FilledCell:
     unsure = sum(not _at(ended[seed], ask.metric.sure) for seed in values) if ask.metric.sure else 0
     problems = []
     if not values:
-        none = "no value recorded" if ended else "not run yet"
+        none = "no value recorded" if ended else NOT_MEASURED
         problems = [f"failed: {errors[0]}" if errors else none]
     elif len(values) < len(ask.seeds):
         problems.append(f"{len(values)} of {len(ask.seeds)} splits")

@@ -12,7 +12,7 @@ from bes.bench.compare import Comparison, compare
 from bes.bench.data import Data
 from bes.bench.draw import draw
 from bes.bench.figures import save
-from bes.bench.fill import FilledCell, FilledSheet, fill
+from bes.bench.fill import ABSENT, NOT_MEASURED, FilledCell, FilledSheet, fill
 from bes.bench.model import Suite
 from bes.bench.runner import picture_folder
 from bes.bench.store import Store
@@ -51,17 +51,17 @@ class Filled:
         asked = dict.fromkeys(unit.config.dataset for unit in units_of([suite]))
         found.absent = [data[name].absent for name in asked if data[name].absent]
         for picture in suite.pictures:
-            known = data[picture.config.dataset].hash
-            if known is None:
-                found.missing[picture.name] = "data set absent"
+            given = data[picture.config.dataset]
+            if given.hash is None:
+                found.missing[picture.name] = ABSENT if given.absent else NOT_MEASURED
                 continue
             unit = of_picture(picture)
-            place = picture_folder(store, unit, known)
+            place = picture_folder(store, unit, given.hash)
             if (place / "curves.json").exists():
                 found.kept[picture.name] = place
             else:
-                failed = store.of(unit, known).get("bes", {}).get("error")
-                found.missing[picture.name] = f"failed: {failed}" if failed else "not run yet"
+                failed = store.of(unit, given.hash).get("bes", {}).get("error")
+                found.missing[picture.name] = f"failed: {failed}" if failed else NOT_MEASURED
         return found
 
     def as_json(self) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def test_a_tiny_loss_is_not_a_negative_zero(build: Build) -> None:
 
 @pytest.mark.parametrize(
     ("problem", "why", "text"),
-    [("", "", "not run yet"), (" ", "", "not run yet"), ("", "no code", "no code"), ("x", "y", "x")],
+    [("", "", "not measured yet"), (" ", "", "not measured yet"), ("", "no code", "no code"), ("x", "y", "x")],
 )
 def test_missing_is_said_in_words(build: Build, problem: str, why: str, text: str) -> None:
     assert ours(build({("BES", "Cora"): (None, [], problem)}, why=why)) == [Text(text, "missing")]

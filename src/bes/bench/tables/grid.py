@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bes.bench.fill import FilledCell, FilledSheet, shared_means
+from bes.bench.fill import NOT_MEASURED, FilledCell, FilledSheet, shared_means
 from bes.bench.tables.words import about, protocol
 
 #: What a text stands for, beyond what it says: a partial one lacks splits, a missing one has no number at all.
@@ -128,7 +128,7 @@ def _ours(cell: FilledCell | None, mark: Mark) -> Text:
         return Text("not asked for", "missing")
     found = cell.summary
     if found.mean is None:
-        words = (cell.problem, cell.cell.why, "not run yet")
+        words = (cell.problem, cell.cell.why, NOT_MEASURED)
         return Text(next(filter(str.strip, words)), "missing")
     text = f"{found.mean:z.2f}" if found.error is None else f"{found.mean:z.2f} ± {found.error:.2f}"
     return Text(text, "partial", cell.problem) if cell.problem else Text(text, mark)
