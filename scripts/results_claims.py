@@ -16,6 +16,9 @@ Sheets = Mapping[str, FilledSheet]
 #: Differences by data set.
 Family = dict[str, tuple[stats.Paired, float | None]]
 
+#: Names of a group that are said, at most.
+NAMED = 5
+
 RIVALS = [row for row, arm in METHODS.items() if arm not in ("control", "bes")]
 
 
@@ -159,11 +162,18 @@ def ranks_text(sheet: FilledSheet, metric: Metric = ACCURACY) -> str:
         return ""
     order = ", ".join(f"{name} {place:.2f}" for name, place in found.average.items())
     joined = [group for group in found.groups if "BES" in group]
-    alike = f"; BES is in one group with {', '.join(m for m in max(joined, key=len) if m != 'BES')}" if joined else ""
+    group = f"; BES is in one group with {_others([m for m in max(joined, key=len) if m != 'BES'])}" if joined else ""
     return (
         f"Average ranks over {found.n_datasets} data sets (1 is best): {order}. "
-        f"Two methods differ where their ranks are {found.critical:.2f} apart{alike}."
+        f"Two methods differ where their ranks are {found.critical:.2f} apart{group}."
     )
+
+
+def _others(names: list[str]) -> str:
+    """The names, best first; of many their number, and the first few."""
+    if len(names) <= NAMED:
+        return "; ".join(names)
+    return f"{len(names)} others, among them {'; '.join(names[:NAMED])}"
 
 
 def contradictions() -> str:

@@ -105,6 +105,13 @@ def test_what_is_not_here_is_kept_beside_the_records(monkeypatch, tmp_path):
     assert not any("#" in name for name in found), "variants are made from what is here"
 
 
+def test_of_a_large_group_the_number_and_the_first_names_are_said(monkeypatch):
+    claims = script("results_claims", monkeypatch)
+    names = [f"M{i}" for i in range(7)]
+    assert claims._others(names[:5]) == "M0; M1; M2; M3; M4"
+    assert claims._others(names) == "7 others, among them M0; M1; M2; M3; M4"
+
+
 def test_the_suite_of_the_guide_can_be_read(tmp_path):
     from bes.bench.suites.own import read_suite
 
