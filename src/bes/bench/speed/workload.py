@@ -15,6 +15,7 @@ import torch
 
 from bes.bench.speed.model import in_turns
 from bes.bench.speed.rivals import WIDTH, Step, our_step
+from bes.bench.speed.shaping import displacement, iteration, region
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.graph.synthetic import sbm
@@ -64,6 +65,9 @@ STAGES: dict[str, Callable[[Graph, NodeSplit], Callable[[], object]]] = {
     "inference": inference,
     "decoder step": decoder_step,
     "evaluation": evaluation,
+    "region": region,
+    "displacement": displacement,
+    "shaping iteration": iteration,
 }
 
 
