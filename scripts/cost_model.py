@@ -55,10 +55,9 @@ PARTS = (2, 8, 64)
 def run_on_ranks() -> dict[str, Any]:
     """A small run on ranks of torchrun: its record, with what it was made of."""
     with tempfile.TemporaryDirectory() as place:
-        path, out = Path(place) / "blocks.npz", Path(place) / "run"
         graph = blocks()
-        write_npz(graph, path)
-        words = ["run", str(path), "--seeds", "0", "-q", "--split", f"low:{RUN['labels']}", "--out", str(out)]
+        write_npz(graph, Path(place) / "blocks.npz")  # by its name alone, which is recorded
+        words = ["run", "blocks.npz", "--seeds", "0", "-q", "--split", f"low:{RUN['labels']}", "--out", "run"]
         words += [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
         launcher = [
             sys.executable,
@@ -69,8 +68,8 @@ def run_on_ranks() -> dict[str, Any]:
             str(RUN["ranks"]),
         ]
         env = {**os.environ, "OMP_NUM_THREADS": "1"}
-        subprocess.run([*launcher, "-m", "bes", *words], check=True, env=env)
-        record = json.loads((out / "records.jsonl").read_text().splitlines()[-1])
+        subprocess.run([*launcher, "-m", "bes", *words], check=True, env=env, cwd=place)
+        record = json.loads((Path(place) / "run" / "records.jsonl").read_text().splitlines()[-1])
     made = {**RUN, "edges": graph.edge_index.shape[1] // 2}
     return {**record, "kind": "ranks", "graph": f"sbm-{RUN['nodes']}", "made": made, "set": SETTINGS, **seen()}
 

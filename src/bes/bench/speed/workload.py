@@ -87,9 +87,9 @@ def run(stage: str, folder: Path, seconds: float = 5.0) -> dict[str, float]:
 
 
 def main() -> None:
-    """`make FOLDER NODES` stores a graph, `STAGE FOLDER` prints what `run` finds, as JSON."""
-    command, place = sys.argv[1], Path(sys.argv[2])
+    """`make FOLDER NODES` stores a graph, `STAGE FOLDER [SECONDS]` prints what `run` finds, as JSON."""
+    command, place, *number = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
     if command == "make":
-        make(place, int(sys.argv[3]))
+        make(place, int(number[0]))
     else:
-        print(json.dumps(run(command, place)))
+        print(json.dumps(run(command, place, *map(float, number))))
