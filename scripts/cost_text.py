@@ -85,7 +85,7 @@ def page(speed: Sequence[Line], ranks: Sequence[Line]) -> str:
     )
     run = next(line for line in ranks if line["kind"] == "ranks")
     shares = {line["graph"]: line["halo_share"] for line in ranks if line["kind"] == "cut" and line["parts"] == RANKS}
-    grown = [line for line in speed if line["kind"] == "growth" and line["name"] in STAGES]
+    grown = [line for line in speed if line["kind"] == "growth" and line["name"] in STAGES and "wall_ms" in line]
     return "\n\n".join([head, _times(grown, here), _messages(run), scale(here, shares)])
 
 

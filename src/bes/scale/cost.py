@@ -144,7 +144,8 @@ def region(sizes: Sizes) -> list[Work]:
         read.times(2),  # once for the mean, once for the sums about it
         passes("as float64", labelled * d, 36),
         Work("sums", 2 * (2 * labelled * d * (d + c)), 8 * labelled * (2 * d + c)),  # half the rate in float64
-        Work("slabs", 2 * (2 * n * d * pairs), 12 * n * d + 25 * n * pairs),
+        # rows as float64, and for each pair the product, less its offset, its size, and whether it is small
+        Work("slabs", 2 * (2 * n * d * pairs), 20 * n * d + 50 * n * pairs),
     ]
 
 
