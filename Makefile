@@ -45,9 +45,11 @@ results: setup
 check-results: setup
 	$(BIN)/python scripts/results.py --check
 
-# Speed and memory against rivals and this machine's limits, then docs/results/speed.md (a quiet machine, an hour).
+# Speed and memory against rivals and this machine's limits, then docs/results/speed.md, and in docs/scale.md what the cost
+# model says of it (a quiet machine, an hour).
 speed: setup
 	$(BIN)/python scripts/speed.py
+	$(BIN)/python scripts/cost_model.py --measure
 
 picture: demo
 	$(BIN)/python scripts/picture.py

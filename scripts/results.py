@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import cost_model
 import first_look
 import links
 import speed
@@ -180,7 +181,9 @@ def _stamp(records: list[Record]) -> str:
 def check() -> None:
     """Exit with a complaint if a page differs from what the records say."""
     made = [
-        page for part in (documents, first_look.documents, links.documents, speed.documents) for page in part().items()
+        page
+        for part in (documents, first_look.documents, links.documents, speed.documents, cost_model.documents)
+        for page in part().items()
     ]
     pages = dict(made)  # README.md has a part of each
     wrong = dict.fromkeys(path for path, text in made if not path.exists() or path.read_text() != text)

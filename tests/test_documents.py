@@ -1,5 +1,6 @@
 """What the documents say is true: the example runs, and every result comes from the committed records."""
 
+import importlib
 import importlib.util
 import json
 import re
@@ -35,10 +36,27 @@ def test_the_example_of_links_runs(capsys):
     assert names["auc"] > 0.75
 
 
-@pytest.mark.parametrize("name", ["first_look", "links"])
+@pytest.mark.parametrize("name", ["first_look", "links", "speed", "cost_model"])
 def test_the_results_are_what_the_committed_records_say(name, monkeypatch):
     for path, text in script(name, monkeypatch).documents().items():
         assert path.read_text() == text, f"{path.name} is not what scripts/{name}.py --write makes of the records"
+
+
+def test_a_prediction_that_is_off_is_named(monkeypatch):
+    cost = script("cost_model", monkeypatch)
+    text, lines = importlib.import_module("cost_text"), cost.unpack(cost.SPEED)
+    here = text.machine(lines)
+    right = 1000 * here.takes(text.STAGES["inference"](1000))
+    grown = [
+        {"kind": "growth", "name": "inference", "nodes": 1000, "wall_ms": right},
+        {"kind": "growth", "name": "displacement", "nodes": 1000, "wall_ms": 1e6 * right},
+    ]
+    limits = [line for line in lines if line["kind"] == "roofline"]
+    found = text.page([*limits, *grown], cost.unpack(cost.RECORDS))
+    assert "| 1.00 |" in found
+    assert "Off by more than 2 times: 1 of 2: displacement at 1,000 nodes (" in found
+    found = text.page([*limits, *grown[:1]], cost.unpack(cost.RECORDS))
+    assert "All 1 predictions are within 2 times of what was measured." in found
 
 
 @pytest.mark.parametrize("path", ["README.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))])

@@ -12,6 +12,7 @@ from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.synthetic import sbm
+from bes.scale.halo import cut as cut_for_ranks
 from bes.scale.partition import (
     SLACK,
     Partitioner,
@@ -23,6 +24,7 @@ from bes.scale.partition import (
     _refined,
     _runs,
     _wishes,
+    halo_share,
     partition,
 )
 
@@ -217,3 +219,11 @@ def test_moving_nodes_lessens_the_cut() -> None:
     before = _runs(torch.randperm(400, generator=rng()), 8)
     after = _refined(before.clone(), graph.edge_index, 8, rng())
     assert cut(graph, after) < cut(graph, before)
+
+
+def test_the_halo_share_is_that_of_the_parts_that_ranks_hold() -> None:
+    graph = sbm(n_nodes=120, n_classes=4, n_features=8, degree=5.0)
+    part = torch.randint(3, (120,), generator=torch.Generator().manual_seed(0))
+    halo = sum(piece.halo.numel() for piece in cut_for_ranks(graph, part, 3))
+    assert halo_share(graph, part) == halo / 120
+    assert halo_share(graph, torch.zeros_like(part)) == 0

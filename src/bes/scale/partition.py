@@ -39,6 +39,14 @@ def partition(graph: Graph, n_parts: int, kind: Partitioner, rng: torch.Generato
     return _refined(part, graph.edge_index, n_parts, rng)
 
 
+def halo_share(graph: Graph, part: Tensor) -> float:
+    """Halo rows of all parts for each node: how often a node is a neighbour in a part that is not its own."""
+    row, col = graph.edge_index
+    across = part[row] != part[col]
+    seen = torch.unique(part[row[across]] * graph.n_nodes + col[across])
+    return float(seen.numel() / graph.n_nodes)
+
+
 def _metis(graph: Graph, n_parts: int) -> Tensor:
     try:
         from pymetis import CSRAdjacency, part_graph

@@ -13,8 +13,8 @@ import torch
 from bes.bench import speed
 from bes.bench.speed.kept import Kept
 from bes.bench.speed.model import Timing, in_turns
-from bes.bench.speed.rivals import WIDTH, _pyg, conv_steps, our_step, their_step
-from bes.bench.speed.roofline import roofline, sparse_bytes
+from bes.bench.speed.rivals import CONVOLUTIONS, GRAPHS, WIDTH, _pyg, conv_steps, our_step, their_step
+from bes.bench.speed.roofline import Reading, roofline, sparse_bytes
 from bes.bench.speed.stages import stages
 from bes.graph.graph import Graph
 from bes.graph.sparse import Operators
@@ -50,7 +50,8 @@ def test_a_step_of_either_side_trains(conv: str, small_graph: Graph) -> None:
 
 
 def test_every_convolution_but_the_plain_one_has_a_rival() -> None:
-    assert set(_pyg()) == set(CONVS) - {"mlp"}
+    assert set(_pyg()) == set(CONVS) - {"mlp"} == set(CONVOLUTIONS)
+    assert GRAPHS == ("cora", "pubmed", "amazon_computers")
 
 
 def test_both_sides_have_as_many_parameters(small_graph: Graph) -> None:
@@ -74,8 +75,38 @@ def test_the_roofline_says_shares_of_two_limits() -> None:
     limits, products = found[:2], found[2:]
     assert [one.name for one in limits] == ["triad, GB/s", "gemm, GFLOP/s"]
     assert all(one.more["limit"] > 0 for one in limits)
-    assert len(products) == 6
+    assert len(products) == 8
     assert all(one.ratio is not None and one.ratio > 0 for one in products)
+    for one in products:
+        known = one.as_dict()
+        assert known["bound"] in ("memory", "flops")
+        assert known["rival_ms"] * known["attainable_gflops"] == pytest.approx(known["flops"] / 1e6)
+        if "ceiling_ms" in known:
+            parts = sum(known.get(key, 0) for key in ("reading_ms", "cached_ms", "fresh_ms", "rest_ms"))
+            assert known["ceiling_ms"] == pytest.approx(parts)
+            assert known["ceiling_share"] == pytest.approx(parts / known["ours_ms"])
+    assert sum("reading_ms" in one.more for one in products) == 4
+    dense = products[-1].more
+    assert dense["intensity"] == pytest.approx(2 * 64 * 64 / (8 * 64), rel=0.05)  # the weight counts for little
+
+
+def test_what_a_sparse_product_reads_is_read_whole() -> None:
+    csr = Operators(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 3).sum.csr
+    reading = Reading(csr, torch.ones(3, 5))
+    assert reading.stream.tolist() == [1, 0, 2, 1]
+    assert reading.bags.tolist() == [0]
+    reading()
+
+
+def test_kinds_can_be_forgotten_and_other_work_is_not_known(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.add(Timing("conv-step", "cora", "gcn", 1.0, 2.0))
+    kept.add(Timing("growth", "sbm-10", "inference", 1.0, more={"work": 1}))
+    assert kept.known("growth") == {("sbm-10", "inference")} == kept.known("growth", work=1)
+    assert kept.known("growth", work=2) == set()
+    kept.forget(["growth"])
+    assert [line["kind"] for line in kept.lines()] == ["conv-step"]
+    assert len((tmp_path / "timings.old.jsonl").read_text().splitlines()) == 2
 
 
 def test_graphs_that_are_not_here_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -89,13 +120,19 @@ def test_graphs_that_are_not_here_are_left_out(monkeypatch: pytest.MonkeyPatch, 
 def one_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """One timing a part instead of measurements, and a folder for what is left."""
 
-    def part(_: Kept) -> Iterator[Timing]:
+    def part(*_: Any) -> Iterator[Timing]:
         yield Timing("conv-step", "cora", "gcn", 2.0, 7.0)
 
-    def grown(kept: Kept) -> Iterator[Timing]:
+    def grown(kept: Kept, _: int) -> Iterator[Timing]:
         for nodes in (10_000, 100_000, 1_000_000):
             if (f"sbm-{nodes}", "inference") not in kept.known("growth"):
-                more = {"nodes": nodes, "peak_mib": 300.0, "used_mib": nodes / 1000, "cpu_ms": nodes / 25}
+                more = {
+                    "nodes": nodes,
+                    "peak_mib": 300.0,
+                    "used_mib": nodes / 1000,
+                    "cpu_ms": nodes / 25,
+                    "wall_ms": nodes / 50,
+                }
                 yield Timing("growth", f"sbm-{nodes}", "inference", nodes / 50, more=more)
 
     monkeypatch.setattr(speed, "PARTS", {"conv-step": part, "growth": grown})
@@ -127,7 +164,7 @@ def test_the_command_leaves_a_page_and_its_picture(command: Callable[..., Any], 
     command("bench", "speed", "--out", str(one_part))
     text = (one_part / "speed" / "speed.md").read_text()
     assert "2.0 / 7.0 = **3.5**" in text
-    assert "| 1.00 | 1.00 |" in text
+    assert "| 1.00 | 1.00 | 1.00 |" in text
     assert (one_part / "speed" / "speed.png").stat().st_size > 1000
 
 

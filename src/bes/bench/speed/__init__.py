@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 
-from bes.bench.speed.growth import grow
+from bes.bench.speed.growth import LARGE, WORK, grow
 from bes.bench.speed.kept import Kept
 from bes.bench.speed.model import Timing
 from bes.bench.speed.rivals import conv_steps
@@ -18,26 +18,29 @@ __all__ = ["NAME", "PARTS", "QUICK", "TITLE", "Kept", "Timing", "measure"]
 NAME, TITLE = "speed", "Speed: ratios against PyTorch Geometric, stages, this machine's limits, and growth"
 
 #: The parts of the benchmark, in their order; only growth, which takes long, goes on where it was.
-PARTS: dict[str, Callable[[Kept], Iterator[Timing]]] = {
-    "conv-step": lambda _: conv_steps(),
-    "stage": lambda _: stages(),
-    "roofline": lambda _: roofline(),
-    "growth": lambda kept: grow(kept.known("growth")),
+PARTS: dict[str, Callable[[Kept, int], Iterator[Timing]]] = {
+    "conv-step": lambda *_: conv_steps(),
+    "stage": lambda *_: stages(),
+    "roofline": lambda *_: roofline(),
+    "growth": lambda kept, large: grow(kept.known("growth", work=WORK), large=large),
 }
 
 #: What `--quick` measures.
 QUICK = ("conv-step", "stage", "roofline")
 
 
-def measure(kept: Kept, parts: Sequence[str] | None = None, minutes: float | None = None) -> Iterator[Timing]:
+def measure(
+    kept: Kept, parts: Sequence[str] | None = None, minutes: float | None = None, large: int = LARGE
+) -> Iterator[Timing]:
     """Measure, keep and give one timing after the other.
 
     Args:
         minutes: Nothing more is begun after so many.
+        large: Nodes of the largest embeddings that are shaped, the last of growth; 0 leaves them out.
     """
     begun = monotonic()
     for part in PARTS if parts is None else parts:
-        for one in PARTS[part](kept):
+        for one in PARTS[part](kept, large):
             kept.add(one)
             yield one
             if minutes is not None and monotonic() - begun > 60 * minutes:

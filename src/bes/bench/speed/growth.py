@@ -10,12 +10,11 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from bes.bench.speed.embeddings import make_embeddings
 from bes.bench.speed.model import Timing
 from bes.bench.speed.outside import Seen, watch
-from bes.bench.speed.rivals import WIDTH
-from bes.bench.speed.workload import CLASSES, STAGES
+from bes.bench.speed.shaping import SAMPLE
+from bes.bench.speed.workload import STAGES
 
 SIZES = (10_000, 100_000, 1_000_000)
 
@@ -26,7 +25,9 @@ LARGE = 10_000_000
 SMALL = 1_000
 
 SHAPING = "shaping"
-BLOCK = 1 << 18  # rows of embeddings that are made at a time
+
+#: Which work it is that is measured: lines of another one are not gone on from.
+WORK = 2
 
 Key = tuple[str, str]
 
@@ -35,24 +36,37 @@ def grow(done: Collection[Key] = (), sizes: Sequence[int] = SIZES, large: int = 
     """Every stage at every size, small to large; shaping at 10^7 comes last.
 
     `peak_mib` is of the whole process, reading the graph included; `used_mib` is without what a process with
-    the same command on a tiny graph takes.
+    the same command on a tiny graph takes. `wall_ms` and `cpu_ms` are of the stage alone: for shaping, which is a whole
+    command, likewise without what it takes on a tiny graph.
 
     Args:
         done: Graph and name of what is known already.
+        large: Nodes for shaping alone; 0 leaves it out.
     """
     tiny: dict[str, Seen] = {}
     for nodes in sizes:
         wanted = [stage for stage in STAGES if (f"sbm-{nodes}", stage) not in done]
         if wanted:
             yield from _stages(wanted, nodes, tiny)
-    for nodes in (*sizes, large):
+    for nodes in (*sizes, *([large] if large else [])):
         if (f"sbm-{nodes}", SHAPING) not in done:
-            with tempfile.TemporaryDirectory() as folder:
-                if SHAPING not in tiny:
-                    tiny[SHAPING] = _shape(Path(folder), SMALL)
-                seen = _shape(Path(folder), nodes)
-            spent = 1000 * max(0.0, seen.cpu_seconds - tiny[SHAPING].cpu_seconds)
-            yield _timing(nodes, SHAPING, {"ms": 1000 * seen.seconds, "cpu_ms": spent}, seen, tiny[SHAPING])
+            yield _shaping(nodes, tiny)
+
+
+def _shaping(nodes: int, tiny: dict[str, Seen]) -> Timing:
+    with tempfile.TemporaryDirectory() as folder:
+        if SHAPING not in tiny:
+            tiny[SHAPING] = _shape(Path(folder), SMALL)
+        seen = _shape(Path(folder), nodes)
+    base = tiny[SHAPING]
+    took = {
+        "ms": 1000 * seen.seconds,
+        "wall_ms": 1000 * max(0.0, seen.seconds - base.seconds),
+        "cpu_ms": 1000 * max(0.0, seen.cpu_seconds - base.cpu_seconds),
+    }
+    layers = json.loads(seen.output)["layers"]
+    did = {"steps": sum(layer["steps"] for layer in layers), "boundary": [layer["boundary"] for layer in layers]}
+    return _timing(nodes, SHAPING, took, seen, base, sample=SAMPLE, **did)
 
 
 def _stages(wanted: Sequence[str], nodes: int, tiny: dict[str, Seen]) -> Iterator[Timing]:
@@ -63,7 +77,7 @@ def _stages(wanted: Sequence[str], nodes: int, tiny: dict[str, Seen]) -> Iterato
             _work("make", made, str(count))
         for stage in wanted:
             if stage not in tiny:
-                tiny[stage] = _work(stage, small)
+                tiny[stage] = _work(stage, small, "0")  # its memory alone counts
             seen = _work(stage, folder)
             yield _timing(nodes, stage, json.loads(seen.output), seen, tiny[stage])
 
@@ -74,40 +88,32 @@ def _work(*command: str | Path) -> Seen:
 
 
 def _shape(folder: Path, nodes: int) -> Seen:
-    """`bes shape` on embeddings of which half have a label, as it stands on the command line."""
+    """`bes shape` on embeddings of which half have a label, as it stands on the command line, with a sample."""
     z, y, out = (folder / f"{nodes}-{name}.npy" for name in ("z", "y", "out"))
     make_embeddings(z, y, nodes)
-    return watch([sys.executable, "-m", "bes", "shape", str(z), "--labels", str(y), "-o", str(out), "--quiet"])
+    words = ["shape", str(z), "--labels", str(y), "-o", str(out), "--json", "--set", f"displacement_sample={SAMPLE}"]
+    return watch([sys.executable, "-m", "bes", *words])
 
 
-def make_embeddings(z: Path, y: Path, nodes: int) -> None:
-    """Gaussian classes `[nodes, 64]` a few deviations apart, written in blocks; labels of one half, -1 else."""
-    rng = np.random.default_rng(0)
-    centres = rng.normal(size=(CLASSES, WIDTH)).astype(np.float32)
-    classes = rng.integers(0, CLASSES, nodes)
-    rows: Any = np.lib.format.open_memmap(z, mode="w+", dtype=np.float32, shape=(nodes, WIDTH))
-    for start in range(0, nodes, BLOCK):
-        part = classes[start : start + BLOCK]
-        rows[start : start + BLOCK] = centres[part] + rng.normal(size=(len(part), WIDTH)).astype(np.float32)
-    rows.flush()
-    np.save(y, np.where(rng.random(nodes) < 0.5, classes, -1))
-
-
-def _timing(nodes: int, stage: str, took: dict[str, float], seen: Seen, tiny: Seen) -> Timing:
+def _timing(nodes: int, stage: str, took: dict[str, float], seen: Seen, tiny: Seen, **did: Any) -> Timing:
     used = None if seen.peak_mib is None or tiny.peak_mib is None else seen.peak_mib - tiny.peak_mib
-    more = {"nodes": nodes, "cpu_ms": took["cpu_ms"], "peak_mib": seen.peak_mib, "used_mib": used}
+    times = {"wall_ms": took.get("wall_ms", took["ms"]), "cpu_ms": took["cpu_ms"]}
+    more = {"nodes": nodes, **times, "peak_mib": seen.peak_mib, "used_mib": used, "work": WORK, **did}
     return Timing("growth", f"sbm-{nodes}", stage, took["ms"], more=more)
 
 
+#: What grows, and the field of a line that tells it.
+GROWING = {"time_exponent": "cpu_ms", "wall_exponent": "wall_ms", "memory_exponent": "used_mib"}
+
+
 def exponents(rows: Sequence[dict[str, Any]], first: int = SIZES[1], last: int = SIZES[2]) -> list[dict[str, Any]]:
-    """p of nodes^p between two sizes, for the processor's time and for the memory of each stage that has both."""
+    """p of nodes^p between two sizes, of the processor's time, the clock's and memory, of each stage that has both."""
     found = []
     for stage in (*STAGES, SHAPING):
         at = {row["nodes"]: row for row in rows if row["name"] == stage}
         if first in at and last in at:
             between = {
-                kind: _exponent(at[first][key], at[last][key], last / first)
-                for kind, key in (("time_exponent", "cpu_ms"), ("memory_exponent", "used_mib"))
+                kind: _exponent(at[first].get(key), at[last].get(key), last / first) for kind, key in GROWING.items()
             }
             found.append({"name": stage, **between})
     return found

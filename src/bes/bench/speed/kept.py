@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,22 @@ class Kept:
         found = [json.loads(line) for line in self.path.read_text().splitlines()]
         return list({(line["kind"], line["graph"], line["name"]): line for line in found}.values())
 
-    def known(self, kind: str) -> set[tuple[str, str]]:
-        """Graph and name of what this version of the library has measured already."""
+    def known(self, kind: str, **same: Any) -> set[tuple[str, str]]:
+        """Graph and name of what this version of the library has measured already.
+
+        Args:
+            same: Fields that a line must have, with their values.
+        """
         version = versions()["bes"]
         mine = [line for line in self.lines() if line["kind"] == kind and line["versions"]["bes"] == version]
-        return {(line["graph"], line["name"]) for line in mine}
+        return {(line["graph"], line["name"]) for line in mine if all(line.get(k) == v for k, v in same.items())}
+
+    def forget(self, kinds: Collection[str]) -> None:
+        """Begin anew with these kinds of timings; all that was there stays beside it."""
+        left = [line for line in self.lines() if line["kind"] not in kinds]
+        self.set_aside()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in left))
 
     def set_aside(self) -> None:
         """Begin anew; what was there stays beside it."""

@@ -20,6 +20,9 @@ from bes.models.encoders import Encoder
 GRAPHS = ("cora", "pubmed", "amazon_computers")
 WIDTH = 64
 
+#: What has a layer in PyTorch Geometric to be held against.
+CONVOLUTIONS = ("gcn", "cheb", "sage", "gat", "gatv2", "sgc", "ssgc", "kgnn")
+
 
 def _pyg() -> dict[str, Callable[[int, int], nn.Module]]:
     """PyTorch Geometric's layers by our names, as it has them by default."""

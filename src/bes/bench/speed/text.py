@@ -40,7 +40,7 @@ Adam. PyTorch Geometric's is its usual example: dense features, its layers as th
 
 {table}
 
-The least ratio is {least}. Of the {asked} ratios that are asked for ({bars}), {held} hold.
+The least ratio is {least}: {slower}. Of the {asked} ratios that are asked for ({bars}), {held} hold.{absent}
 """
 
 STAGES = """## Stages of a run
@@ -53,8 +53,9 @@ that it follows.
 
 LIMITS = """## Products against this machine's limits
 
-Measured limits: {measured}. A product's limit is the time in which the bytes that it must move (or the flops that
-it must do) would pass at the rate that the triad (or the large product) reached in the same turns.
+Measured limits: {measured}. A product's limit is the roofline: the longer of the time in which the bytes that it must
+move would pass at the rate that the triad reached in the same turns, and of that in which the flops that it must do
+would be done at the rate of the large product.
 
 {table}
 
@@ -68,21 +69,47 @@ LOW = """Below {share:.0%} here: {names}. The limit is that of reading along an 
 and nothing else done to them, reach {random:.0%} of it: that is what the memory gives to a graph without order in its
 nodes, and the best of the sparse products stands at {best:.0%} of that."""
 
+#: What the parts of products took by themselves.
+PARTS = """
+The last two columns are a measured ceiling: what the parts of a product took by themselves, in the same turns. For a
+sparse product these are reading the same rows in the same order (added up by the thousand, so that next to nothing is
+written), the result as memory that nobody has touched yet, and the matrix at the triad's rate; for the dense product as
+many rows of one block that stays in a cache, the result likewise, and its input at the triad's rate. {said}
+"""
+
+READ = """Reading the rows alone takes {low:.0%} to {high:.0%} of the time of the sparse products, which reach
+{least:.0%} to {most:.0%} of their ceiling."""
+
+DENSE = """The dense product does {intensity:.1f} flops a byte, where this machine's limits meet at {balance:.1f}: its
+roof is set by {bound}, at {roof:.1f} GFLOP/s, of which it reaches {share:.0%}. With its block in a cache, where no
+memory is in the way, the product of this shape reaches {cached:.0%} of the roof, and into memory that is there
+{placed:.0%}; asking for a fresh result costs {fresh:.0%} of its time."""
+
 GROWTH = """## Growth
 
 Block graphs with an average degree of 14 and 64 features; each stage and size in a process of its own. Time is the
-stage's median, for shaping that of the whole command `bes shape` (as it comes: two layers of 200 iterations, half
-of the nodes labelled). Memory is the peak of the process seen from outside, reading the graph included. Exponents
-are between 100,000 and 1,000,000 nodes: of the processor's time, which others at work on the machine disturb least,
-and of the peak; for shaping, and for all peaks, after subtracting what the same command takes on a thousand nodes,
-which is the interpreter and its libraries.
+stage's median, for shaping that of the whole command `bes shape` (two layers of 200 iterations, half of the nodes
+labelled, classes that overlap{sample}). Memory is the peak of the process seen from outside, reading the graph
+included. Exponents are between 100,000 and 1,000,000 nodes: of the processor's time, which others at work on the
+machine disturb least, of the clock's, and of the peak; for shaping, and for all peaks, after subtracting what the same
+command takes on a thousand nodes, which is the interpreter and its libraries.
 
 {table}
 
 {said}
 """
 
+#: How the displacement was measured where shaping has a sample.
+SAMPLED = ", and above {sample:,} nodes the displacement by a sample of so many, `displacement_sample={plain}`"
+
+#: How many iterations shaping took, by size.
+STEPS = "Iterations that shaping took: {steps}."
+
 #: What is said of exponents above `STEEPEST`.
 STEEP = """Above {steepest}: {names}. For time a likely reason: 64 numbers a node of 100,000 nodes are 26 MB, which a
 large last cache holds, and of 1,000,000 nodes 256 MB, where neighbours are fetched from memory in random order (its
 share is above)."""
+
+#: Shaping's own.
+CELLS = """Shaping looks for neighbours of n labelled nodes in 4 sqrt(n) cells, whose flops grow as n^1.5: by the cost
+model that is {share:.0%} of its flops at {nodes:,} nodes."""

@@ -15,6 +15,7 @@ import torch
 
 from bes.bench.speed.model import in_turns
 from bes.bench.speed.rivals import WIDTH, Step, our_step
+from bes.bench.speed.shaping import displacement, iteration, region
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.graph.synthetic import sbm
@@ -64,6 +65,9 @@ STAGES: dict[str, Callable[[Graph, NodeSplit], Callable[[], object]]] = {
     "inference": inference,
     "decoder step": decoder_step,
     "evaluation": evaluation,
+    "region": region,
+    "displacement": displacement,
+    "shaping iteration": iteration,
 }
 
 
@@ -83,9 +87,9 @@ def run(stage: str, folder: Path, seconds: float = 5.0) -> dict[str, float]:
 
 
 def main() -> None:
-    """`make FOLDER NODES` stores a graph, `STAGE FOLDER` prints what `run` finds, as JSON."""
-    command, place = sys.argv[1], Path(sys.argv[2])
+    """`make FOLDER NODES` stores a graph, `STAGE FOLDER [SECONDS]` prints what `run` finds, as JSON."""
+    command, place, *number = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
     if command == "make":
-        make(place, int(sys.argv[3]))
+        make(place, int(number[0]))
     else:
-        print(json.dumps(run(command, place)))
+        print(json.dumps(run(command, place, *map(float, number))))
