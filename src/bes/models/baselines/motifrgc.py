@@ -58,7 +58,7 @@ from bes.models.baselines.motifrgc_contrast import contrast
 from bes.models.baselines.motifrgc_motifs import Triples, motif_loss
 from bes.models.baselines.motifrgc_space import RiemannianAdam, Space
 from bes.models.baselines.options import Count, Dropped, Natural, NonNegative, Positive
-from bes.models.baselines.problem import Answer, Embed, Network, Problem
+from bes.models.baselines.problem import Answer, Embed, Problem, Staged
 from bes.models.convs import CONVS, GATConv
 from bes.models.encoders import Encoder
 
@@ -126,16 +126,18 @@ class Views(nn.Module):
         return F.layer_norm(wide, wide.shape[1:])
 
 
-class Reader(Network):
+class Reader(Staged):
     """A network on fixed features [X | Z]."""
 
     def __init__(self, encoder: Encoder, x: Features) -> None:
         super().__init__()
         self.encoder, self.x = encoder, x
 
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
-        logits: Tensor = self.encoder(self.x, graph.operators, rng)
-        return logits
+    def begin(self, graph: Graph) -> Tensor:
+        return self.encoder.embed(self.x, graph.operators)
+
+    def finish(self, begun: Tensor, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+        return self.encoder.read(begun, graph.operators, rng)
 
 
 @dataclass(frozen=True)
