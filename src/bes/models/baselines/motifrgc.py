@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from weakref import WeakKeyDictionary
 
 import torch
 from annotated_types import Ge
@@ -99,12 +100,29 @@ class Backbone(nn.Module):
 
 def without_edges(ops: Operators, share: float, rng: torch.Generator | None) -> Operators:
     """The graph without a random share of its edges."""
-    if share == 0:
+    if share == 0 or ops.edge_index.shape[1] == 0:
         return ops
-    edges = ops.edge_index[:, ops.edge_index[0] < ops.edge_index[1]]
-    edges = edges[:, torch.rand(edges.shape[1], generator=rng, device=edges.device) >= share]
-    both = torch.cat([edges, edges.flip(0)], dim=1)
-    return Operators(both[:, torch.argsort(both[0] * ops.n_nodes + both[1])], ops.n_nodes)
+    if ops not in _NUMBERED:
+        _NUMBERED[ops] = _numbered(ops)
+    number, is_loop = _NUMBERED[ops]
+    draw = torch.rand(ops.edge_index.shape[1] // 2, generator=rng, device=number.device) >= share
+    kept = draw[number] | is_loop
+    fewer = Operators(ops.looped[:, kept & ~is_loop], ops.n_nodes)
+    fewer.__dict__["looped"] = ops.looped[:, kept]  # in order already
+    return fewer
+
+
+#: Of each graph whose edges were dropped, what `_numbered` found.
+_NUMBERED: WeakKeyDictionary[Operators, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+
+
+def _numbered(ops: Operators) -> tuple[Tensor, Tensor]:
+    """For each entry of `ops.looped` the number of its edge, the same in both directions, and whether it is a loop."""
+    low, high = ops.looped.min(0).values, ops.looped.max(0).values
+    once = ops.edge_index[:, ops.edge_index[0] < ops.edge_index[1]]
+    key, order = torch.sort(once[0] * ops.n_nodes + once[1])
+    at = torch.searchsorted(key, low * ops.n_nodes + high).clamp_max(len(key) - 1)  # that of a loop is not read
+    return order[at], low == high
 
 
 class Views(nn.Module):

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from bes.graph.negatives import contains
 from bes.graph.sparse import Operators
+from bes.models.baselines.motifrgc_distances import square_distances
 
 #: The distance at which a pair is an edge as likely as not, squared.
 RADIUS = 2.0
@@ -115,8 +116,7 @@ def scorer(z: Tensor, n_pairs: int) -> Logit:
     if n > TABLE or n * n > n_pairs * width:
 
         def by_rows(u: Tensor, v: Tensor) -> Tensor:
-            apart = z.index_select(0, u.flatten()) - z.index_select(0, v.flatten())
-            return RADIUS - apart.square().sum(1).view(u.shape)
+            return RADIUS - square_distances(z, u.flatten(), v.flatten()).view(u.shape)
 
         return by_rows
     length = z.square().sum(1)
@@ -139,8 +139,8 @@ def log_likely(logit: Logit, triples: Triples, found: Motifs) -> Tensor:
 
 def log_none(logit: Logit, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
     """log P(none) = log(1 - p_uv p_vw) `[K]`; p is at most sigma(2), so that it is finite."""
-    both = F.logsigmoid(logit(u, v)) + F.logsigmoid(logit(v, w))
-    return torch.log(-torch.expm1(both))
+    both = F.logsigmoid(logit(torch.stack([u, v]), torch.stack([v, w])))
+    return torch.log(-torch.expm1(both.sum(0)))
 
 
 def _others(found: Motifs, triples: Triples, rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
