@@ -106,9 +106,10 @@ def without_edges(ops: Operators, share: float, rng: torch.Generator | None) -> 
         _NUMBERED[ops] = _numbered(ops)
     number, is_loop = _NUMBERED[ops]
     draw = torch.rand(ops.edge_index.shape[1] // 2, generator=rng, device=number.device) >= share
-    kept = draw[number] | is_loop
-    fewer = Operators(ops.looped[:, kept & ~is_loop], ops.n_nodes)
-    fewer.__dict__["looped"] = ops.looped[:, kept]  # in order already
+    kept = (draw.index_select(0, number) | is_loop).nonzero().flatten()
+    edges = kept[~is_loop.index_select(0, kept)]
+    fewer = Operators(ops.looped.index_select(1, edges), ops.n_nodes)
+    fewer.__dict__["looped"] = ops.looped.index_select(1, kept)  # in order already
     return fewer
 
 

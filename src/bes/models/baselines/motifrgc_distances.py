@@ -38,6 +38,7 @@ class _SquareDistances(torch.autograd.Function):
         z, u, v = ctx.saved_tensors
         n = len(z)
         row, order = torch.sort(torch.cat([u, v]).int())  # 32 bits are sorted in half the time
-        matrix = Sparse.from_coo(row, torch.cat([v, u])[order], torch.cat([grad, grad])[order], (n, n))
+        column, value = (torch.cat(both).index_select(0, order) for both in ((v.int(), u.int()), (grad, grad)))
+        matrix = Sparse.from_coo(row, column, value, (n, n))
         found = matrix @ torch.cat([z, z.new_ones(n, 1)], dim=1)  # the last column has D
         return 2 * (found[:, -1:] * z - found[:, :-1]), None, None

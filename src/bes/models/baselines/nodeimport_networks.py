@@ -19,7 +19,7 @@ from bes.models.base import Conv, dropout, project
 from bes.models.baselines.nodeimport_hearing import listen
 from bes.models.baselines.nodeimport_synthesis import Added
 from bes.models.baselines.problem import Staged
-from bes.models.edges import SLOPE, attend
+from bes.models.edges import SLOPE, attend, reach
 
 Backbone = Literal["gcn", "gat", "sage"]
 
@@ -116,9 +116,7 @@ class AttentionLayer(Layer):
 
     def spread(self, u: Tensor, ops: Operators) -> Tensor:
         source, target = self._scores(u)
-        row, col = ops.looped
-        score = F.leaky_relu(source.index_select(0, col) + target.index_select(0, row), SLOPE)
-        by_head = zip(score.unbind(1), u.chunk(self.heads, dim=1), strict=True)
+        by_head = zip(reach(source, target, ops).unbind(1), u.chunk(self.heads, dim=1), strict=True)
         return torch.cat([attend(one, h.contiguous(), ops) for one, h in by_head], dim=1) + self.bias
 
     def spread_added(self, u: Tensor, new: Tensor, added: Added) -> Tensor:
