@@ -47,7 +47,7 @@ def train(
     loss: Callable[[Out], Tensor],
     score: Callable[[Out], Score],
     *,
-    shared: Callable[[], Tensor] | None = None,
+    shared: Callable[[], Any] | None = None,
     epochs: int,
     lr: float,
     weight_decay: float,
@@ -109,7 +109,7 @@ def _step(optimizer: torch.optim.Optimizer, value: Tensor) -> float:
 
 
 def _scored(
-    model: nn.Module, forward: Callable[..., Out], score: Callable[[Out], Score], given: tuple[Tensor, ...]
+    model: nn.Module, forward: Callable[..., Out], score: Callable[[Out], Score], given: tuple[Any, ...]
 ) -> Score:
     model.eval()
     with torch.no_grad():

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from bes.graph.graph import undirected
 from bes.graph.sparse import Operators
-from bes.models.edges import SLOPE, attend, pair_score
+from bes.models.edges import SLOPE, attend, pair_score, reach
 from bes.seeding import generator
 
 
@@ -46,3 +46,15 @@ def test_gradients_of_pair_scores_are_those_of_autograd(
 def test_gradients_of_attention_are_finite_differences(ops: Operators) -> None:
     score, h = draw(ops.looped.shape[1]), draw(20, 3)
     assert torch.autograd.gradcheck(lambda s, x: attend(s, x, ops), (score, h))
+
+
+@pytest.mark.parametrize("shape", [(20,), (20, 3)])
+def test_gradients_of_scores_by_ends_are_those_of_autograd(ops: Operators, shape: tuple[int, ...]) -> None:
+    source, target = draw(*shape), draw(*shape)
+    row, col = ops.looped
+    naive, score = F.leaky_relu(source[col] + target[row], SLOPE), reach(source, target, ops)
+    torch.testing.assert_close(score, naive)
+    weight = torch.randn(score.shape, dtype=torch.float64, generator=generator(2, "weight"))
+    expected = torch.autograd.grad((naive * weight).sum(), (source, target))
+    found = torch.autograd.grad((score * weight).sum(), (source, target))
+    torch.testing.assert_close(found, expected)

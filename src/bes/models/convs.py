@@ -11,12 +11,11 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from bes.errors import InputError, did_you_mean
 from bes.graph.sparse import Features, Operators, Sparse
 from bes.models.base import Conv, FilterConv, project
-from bes.models.edges import SLOPE, attend, pair_score
+from bes.models.edges import attend, pair_score, reach
 from bes.scale.inference import Sweep
 
 T = TypeVar("T")
@@ -163,10 +162,8 @@ class GATConv(Conv):
 
     def forward(self, x: Features, ops: Operators) -> Tensor:
         (h,) = project(x, (self.lin.weight,))
-        row, col = ops.looped
         source, target = h @ self.att_src.flatten(), h @ self.att_dst.flatten()
-        score = F.leaky_relu(source.index_select(0, col) + target.index_select(0, row), SLOPE)
-        return attend(score, h, ops) + self.bias
+        return attend(reach(source, target, ops), h, ops) + self.bias
 
 
 class GATv2Conv(Conv):

@@ -72,6 +72,26 @@ class _Attend(torch.autograd.Function):
         return score_grad, product(_matrix(ops, alpha.index_select(0, reversed_edges(ops))), grad), None
 
 
+class _Reach(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, source: Tensor, target: Tensor, ops: Operators) -> Tensor:
+        row, col = ops.looped
+        z = source.index_select(0, col).add_(target.index_select(0, row))
+        ctx.ops = ops
+        ctx.save_for_backward(z)
+        return F.leaky_relu(z, SLOPE)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        (z,) = ctx.saved_tensors
+        grad = torch.ops.aten.leaky_relu_backward(grad, z, SLOPE, False)
+        offsets = ctx.ops.gcn.csr.crow_indices().long()
+        reverse = grad.index_select(0, reversed_edges(ctx.ops))
+        to_source, to_target = (torch.segment_reduce(one, "sum", offsets=offsets) for one in (reverse, grad))
+        return to_source, to_target, None
+
+
 class _PairScore(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, att: Tensor, ops: Operators) -> Tensor:
@@ -134,6 +154,12 @@ def attend(score: Tensor, h: Tensor, ops: Operators) -> Tensor:
     """sum_j softmax_j(s_ij) h_j over the neighbours of i and i itself: `[E]`, `[N, d]` -> `[N, d]`."""
     out: Tensor = _Attend.apply(score, h, ops)  # type: ignore[no-untyped-call]
     return out
+
+
+def reach(source: Tensor, target: Tensor, ops: Operators) -> Tensor:
+    """LeakyReLU(source_j + target_i) for each edge (i, j) of `ops.looped`: from `[N]` or `[N, heads]` twice."""
+    score: Tensor = _Reach.apply(source, target, ops)  # type: ignore[no-untyped-call]
+    return score
 
 
 def pair_score(left: Tensor, right: Tensor, att: Tensor, ops: Operators) -> Tensor:

@@ -17,7 +17,8 @@ from bes.graph.splits import NodeSplit, make_split
 from bes.models.baselines import METHODS, make_method
 from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.pair_problem import PairProblem
-from bes.models.baselines.problem import Answer
+from bes.models.baselines.problem import Answer, Network, Staged
+from bes.models.baselines.two_layer import EncoderNetwork
 from bes.models.pairs import PairDecoder
 
 #: Options that keep a run of the small graph short; a method takes those that it has.
@@ -208,3 +209,24 @@ def test_odd_graphs_are_answered(
     answer = on_nodes(name, change(small_graph), split)
     assert answer.prob is not None
     assert torch.isfinite(answer.prob).all()
+
+
+@pytest.mark.parametrize("name", ["cheb", "gatv2", "h2gcn", "mpnn-sage", "nodeimport-gat", "sgc1l", "supcon", "igcl"])
+def test_what_training_and_scoring_share_changes_nothing(
+    name: str, small_graph: Graph, split: NodeSplit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = on_nodes(name, small_graph, split)
+    monkeypatch.setattr(Staged, "in_training", Network.in_training)
+    alone = on_nodes(name, small_graph, split)
+    assert shared.log.history == alone.log.history
+    torch.testing.assert_close(shared.prob, alone.prob, rtol=0, atol=0)
+
+
+def test_a_first_stage_is_made_once_an_epoch(
+    small_graph: Graph, split: NodeSplit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    begin = EncoderNetwork.begin
+    monkeypatch.setattr(EncoderNetwork, "begin", lambda self, graph: (calls.append(1), begin(self, graph))[1])
+    on_nodes("gcn", small_graph, split)
+    assert len(calls) == FEW["epochs"] + 2  # before the first epoch, after each, and for the answer

@@ -13,14 +13,16 @@ def rows(n: int, seed: int) -> torch.Tensor:
     return torch.randn(n, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).requires_grad_()
 
 
+@pytest.mark.parametrize("held", [0, 1 << 24])
 @pytest.mark.parametrize("block", [1, 7, 50, 1 << 22])
 @pytest.mark.parametrize(
     ("n", "m", "skip_self"), [(9, 9, False), (9, 9, True), (5, 8, False), (5, 8, True), (1, 3, False)]
 )
 def test_values_and_gradients_are_those_of_the_whole_product(
-    n: int, m: int, skip_self: bool, block: int, monkeypatch: pytest.MonkeyPatch
+    n: int, m: int, skip_self: bool, block: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(blocks, "HELD", held)
     a, b = rows(n, 0), rows(m, 1)
     logits = 1.7 * a @ b.T
     if skip_self:

@@ -116,7 +116,7 @@ def test_the_two_losses_differ(tiny: Graph) -> None:
 
 def test_targets_times_a_prediction_are_mean_cosines(tiny: Graph) -> None:
     encoder = LinearEncoder(5, D, "layer", torch.Generator().manual_seed(1))
-    goal = targets(encoder, tiny.x, means(PART, M))
+    goal = targets(encoder, encoder.mapped(tiny.x), means(PART, M))
     q, e = torch.randn(M, D), encoder(tiny.x)
     for c in range(M):
         nodes = [i for i in range(N) if PART[i] == c]

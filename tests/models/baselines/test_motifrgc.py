@@ -9,7 +9,7 @@ from torch_geometric import nn as pyg
 from bes.graph.edges import undirected
 from bes.graph.graph import Graph
 from bes.graph.links import LinkSplit, split_links
-from bes.graph.sparse import Sparse
+from bes.graph.sparse import Operators, Sparse
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.baselines.motifrgc import Backbone, Heads, MotifRGC, without_edges
 from bes.models.baselines.motifrgc_motifs import Triples
@@ -66,6 +66,11 @@ def test_edges_are_dropped_in_both_directions_and_stay_sorted(graph: Graph) -> N
     before, after = ({tuple(edge) for edge in one.edge_index.T.tolist()} for one in (ops, less))
     assert after < before
     assert len(after) / len(before) == pytest.approx(0.6, abs=0.1)
+    once = ops.edge_index[:, ops.edge_index[0] < ops.edge_index[1]]
+    once = once[:, torch.rand(once.shape[1], generator=rng()) >= 0.4]  # the same draw, edge by edge
+    plain = Operators(undirected(once, graph.n_nodes), graph.n_nodes)
+    assert torch.equal(less.edge_index, plain.edge_index)
+    assert torch.equal(less.looped, plain.looped)
 
 
 def test_only_training_drops(graph: Graph) -> None:

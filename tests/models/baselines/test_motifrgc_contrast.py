@@ -65,3 +65,15 @@ def test_a_row_of_zeros_has_a_gradient_of_ordinary_size() -> None:
     contrast(a, b, 0.2).backward()
     assert a.grad is not None
     assert 0 < a.grad[3].abs().max() < 10
+
+
+def test_blocks_that_are_held_say_what_blocks_made_again_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for held in (0, 1 << 22):
+        monkeypatch.setattr(motifrgc_contrast, "HELD", held)
+        rng = torch.Generator().manual_seed(0)
+        a, b = (torch.randn(30, 5, generator=rng).requires_grad_() for _ in range(2))
+        value = motifrgc_contrast.contrast(a, b, 0.2)
+        value.backward()
+        found.append((value.detach(), a.grad, b.grad))
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=0)

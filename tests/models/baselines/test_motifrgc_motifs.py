@@ -149,7 +149,7 @@ def test_a_table_of_all_pairs_says_what_rows_say(monkeypatch: pytest.MonkeyPatch
         results.append((logs, *torch.autograd.grad(logs.sum(), z)))
     for by_rows, by_table in zip(*results, strict=True):
         torch.testing.assert_close(by_rows, by_table)
-    monkeypatch.setattr(motifrgc_motifs, "TABLE", 0)
+    monkeypatch.setattr(motifrgc_motifs, "BITS", 0)
     without = make()
     u, v = torch.arange(N).repeat_interleave(N), torch.arange(N).repeat(N)
     assert torch.equal(triples.adjacent(u, v), without.adjacent(u, v))

@@ -7,15 +7,19 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 #: Entries of one block: 4 million floats are 16 MiB.
 BLOCK = 1 << 22
+
+#: Entries up to which all blocks are held for the backward pass, which else makes them again: 64 MiB.
+HELD = 1 << 24
 
 
 def row_logsumexp(a: Tensor, b: Tensor, scale: float = 1.0, *, skip_self: bool = False) -> Tensor:
     """log sum_j exp(scale a_i . b_j) `[N]` for `a` `[N, D]` and `b` `[M, D]`; differentiable in both.
 
-    The N x M products are never held at once: backward makes them again.
+    Above `HELD` the N x M products are never held at once: backward makes them again.
 
     Args:
         skip_self: Leave j = i out of the sum of row i: `a` is then the first N rows of `b`, or all of them.
@@ -27,19 +31,29 @@ def row_logsumexp(a: Tensor, b: Tensor, scale: float = 1.0, *, skip_self: bool =
 class _RowLogSumExp(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, scale: float, skip_self: bool) -> Tensor:
-        out = torch.cat([logits.logsumexp(1) for _, logits in _blocks(a, b, scale, skip_self)])
-        ctx.save_for_backward(a, b, out)
-        ctx.scale, ctx.skip_self = scale, skip_self
-        return out
+        top, total, held = a.new_empty(len(a)), a.new_empty(len(a)), []
+        for rows, logits in _blocks(a, b, scale, skip_self):
+            largest = logits.amax(1)
+            top[rows] = largest.masked_fill_(largest.isinf(), 0.0)
+            weight = logits.sub_(top[rows, None]).exp_()
+            total[rows] = weight.sum(1)
+            if len(a) * len(b) <= HELD:
+                held.append((rows, weight))
+        ctx.save_for_backward(a, b, top, total)
+        ctx.scale, ctx.skip_self, ctx.held = scale, skip_self, held
+        return top + total.log()
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        a, b, out = ctx.saved_tensors
-        to_a, to_b = torch.empty_like(a), torch.zeros_like(b)
-        for rows, logits in _blocks(a, b, ctx.scale, ctx.skip_self):
-            weight = logits.sub_(out[rows, None]).exp_().mul_(ctx.scale * grad[rows, None])
-            to_a[rows] = weight @ b
-            to_b += weight.T @ a[rows]
+        a, b, top, total = ctx.saved_tensors
+        to_a, to_b, share = torch.empty_like(a), torch.zeros_like(b), (ctx.scale * grad / total)[:, None]
+        again = (
+            (rows, logits.sub_(top[rows, None]).exp_()) for rows, logits in _blocks(a, b, ctx.scale, ctx.skip_self)
+        )
+        for rows, weight in ctx.held or again:
+            to_a[rows] = share[rows] * (weight @ b)  # rows are scaled in what is narrow
+            to_b += weight.T @ (share[rows] * a[rows])
         return to_a, to_b, None, None
 
 

@@ -38,6 +38,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators
@@ -69,9 +70,14 @@ class GraphMLP(nn.Module):
         self.norm = nn.BatchNorm1d(hidden, track_running_stats=False)
         self.out = Linear(hidden, hidden, generator=generator)
 
-    def forward(self, x: Features, ops: Operators) -> Tensor:
+    def hidden(self, x: Features) -> Tensor:
+        """What the last map reads."""
         (h,) = project(x, (self.weight,))
-        m: Tensor = self.out(self.norm(h).relu(), ops)
+        normed: Tensor = self.norm(h)
+        return normed.relu()
+
+    def forward(self, x: Features, ops: Operators) -> Tensor:
+        m: Tensor = self.out(self.hidden(x), ops)
         return m
 
 
@@ -100,10 +106,24 @@ class GraphECLNetwork(nn.Module):
         z: Tensor = first(graph.x, ops)
         for conv in others:
             z = conv(z if self.mixed else z.relu(), ops)
-        q = self.embed(graph)
-        for i, layer in enumerate(self.projector):
-            q = layer(q.relu() if i else q, ops)
-        return unit(z), unit(q)
+        return unit(z), unit(self.projected(graph))
+
+    def projected(self, graph: Graph) -> Tensor:
+        """g(f_M(X)). Two maps with nothing between them are one, whose product costs less than mapping all nodes."""
+        ops, layers = graph.operators, list(self.projector)
+        if self.mixed or not layers or graph.n_nodes < self.mlp.out.in_channels:
+            q = self.embed(graph)
+        else:
+            q = chained(self.mlp.hidden(graph.x), self.mlp.out, layers.pop(0))
+        for layer in layers:
+            q = layer(q if layer is self.projector[0] else q.relu(), ops)
+        return q
+
+
+def chained(h: Tensor, inner: nn.Module, outer: nn.Module) -> Tensor:
+    """outer(inner(h)) of two linear maps, by the product of their weights."""
+    weight, bias = outer.get_parameter("weight"), outer.get_parameter("bias")
+    return F.linear(h, weight @ inner.get_parameter("weight"), weight @ inner.get_parameter("bias") + bias)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from torch.autograd.function import once_differentiable
 from bes.graph.sparse import Operators, Sparse
 from bes.models.baselines.blocks import BLOCK, row_logsumexp
 
-#: Up to this many nodes the products of all pairs are held, which spares making them a second time.
-HELD = 5000
+#: Up to this many products of pairs are held, which spares making them a second time: 100 MB.
+HELD = 25_000_000
 
 
 def unit(x: Tensor) -> Tensor:
@@ -25,8 +25,8 @@ def unit(x: Tensor) -> Tensor:
 
 def log_partition(a: Tensor, b: Tensor, tau: float) -> Tensor:
     """log sum_k exp(a_v . b_k / tau) `[N]`."""
-    if max(len(a), len(b)) <= HELD:
-        return (a @ b.T / tau).logsumexp(1)
+    if len(a) * len(b) <= HELD:
+        return torch.matmul(a, b.T).div_(tau).logsumexp(1)
     return row_logsumexp(a, b, 1 / tau)
 
 

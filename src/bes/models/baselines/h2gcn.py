@@ -31,10 +31,10 @@ from bes.models.base import dropout, project
 from bes.models.baselines.h2gcn_hops import Hops, hops_of
 from bes.models.baselines.method import Supervised
 from bes.models.baselines.options import Count, Dropped
-from bes.models.baselines.problem import Network, Problem
+from bes.models.baselines.problem import Network, Problem, Staged
 
 
-class H2GCNNetwork(Network):
+class H2GCNNetwork(Staged):
     """`F -> hidden`, rounds of propagation, `(2^(rounds + 1) - 1) hidden -> n_out`."""
 
     def __init__(
@@ -54,14 +54,17 @@ class H2GCNNetwork(Network):
         self.embed = nn.Parameter(nn.init.xavier_uniform_(torch.empty(hidden, n_features), generator=generator))
         self.read = nn.Parameter(nn.init.xavier_uniform_(torch.empty(n_out, blocks * hidden), generator=generator))
 
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+    def begin(self, graph: Graph) -> Tensor:
+        """[R_0 | ... | R_K]; where nothing is dropped, R_0 alone, which `folded` propagates in fewer columns."""
         (start,) = project(graph.x, (self.embed,))
         if self.relu:
             start = start.relu()
-        hops = hops_of(graph.operators)
-        if self.training and self.dropout:
-            return dropout(self.rounds_of(start, hops), self.dropout, rng) @ self.read.t()
-        return self.folded(start, hops)
+        return self.rounds_of(start, hops_of(graph.operators)) if self.dropout else start
+
+    def finish(self, begun: Tensor, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+        if not self.dropout:
+            return self.folded(begun, hops_of(graph.operators))
+        return (dropout(begun, self.dropout, rng) if self.training else begun) @ self.read.t()
 
     def rounds_of(self, start: Tensor, hops: Hops) -> Tensor:
         """[R_0 | ... | R_K] of R_0 `[N, hidden]`."""

@@ -66,11 +66,15 @@ class LinearEncoder(nn.Module):
         kinds = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d, "none": nn.Identity}
         self.norm: nn.Module = kinds[norm](width)
 
-    def forward(self, x: Features) -> Tensor:
+    def mapped(self, x: Features) -> Tensor:
+        """x W + b."""
         z = x @ self.weight
         if self.bias is not None:
             z += self.bias
-        out: Tensor = self.norm(z)
+        return z
+
+    def forward(self, x: Features) -> Tensor:
+        out: Tensor = self.norm(self.mapped(x))
         return out
 
 
@@ -153,18 +157,26 @@ class IGCL(SelfSupervised):
         optimizer = torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay, fused=True)
         # a linear map may follow the mean
         pooled = averaged(graph.x, part, n_parts) if self.average == "features" or self.norm == "none" else None
-        goal = targets(target, graph.x, mean)
-        for _ in range(self.epochs):
-            h = mean @ encoder(graph.x) if pooled is None else encoder(pooled)
+        follows = not self.released and self.momentum < 1
+        slow = goal = torch.empty(0)
+        for epoch in range(self.epochs):
+            z = encoder.mapped(graph.x if pooled is None else pooled)
+            h = mean @ encoder.norm(z) if pooled is None else encoder.norm(z)
+            if epoch and follows:
+                blend(target, encoder, self.momentum)
+            if epoch == 0 or follows:
+                # x W' + b' follows x W + b as W' and b' follow W and b: no product of its own
+                if epoch and pooled is None:
+                    slow.lerp_(z.detach(), 1 - self.momentum)
+                else:
+                    slow = target.mapped(graph.x)
+                goal = targets(target, slow, mean)
             pos = (F.normalize(predictor(h)) * goal).sum(1) / self.temperature
             optimizer.zero_grad()
             self.loss(pos, F.normalize(h), coarse).backward()
             optimizer.step()
             if self.released:
                 blend(encoder, target, self.momentum)
-            elif self.momentum < 1:
-                blend(target, encoder, self.momentum)
-                goal = targets(target, graph.x, mean)
         return encoder
 
     def loss(self, pos: Tensor, h: Tensor, coarse: Sparse) -> Tensor:
@@ -216,11 +228,15 @@ def summed(row: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> S
 
 
 @torch.no_grad()
-def targets(target: LinearEncoder, x: Features, mean: Sparse) -> Tensor:
-    """The means over parts of e'(X) with rows of length one; times a g(H_c) of length one they are mean cosines."""
-    z: Tensor = target(x)
-    z /= z.norm(dim=1, keepdim=True).clamp_min(1e-12)
-    return mean @ z
+def targets(target: LinearEncoder, mapped: Tensor, mean: Sparse) -> Tensor:
+    """The means over parts of e'(X) with rows of length one; times a g(H_c) of length one they are mean cosines.
+
+    Args:
+        mapped: X W' + b', which is not changed.
+    """
+    z: Tensor = target.norm(mapped)
+    unit: Tensor = z / z.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    return mean @ unit
 
 
 @torch.no_grad()

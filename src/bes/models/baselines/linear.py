@@ -29,7 +29,7 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Operators, Sparse
 from bes.models.baselines.method import Supervised
 from bes.models.baselines.options import Count, Share
-from bes.models.baselines.problem import Network, Problem
+from bes.models.baselines.problem import Network, Problem, Staged
 from bes.models.convs import SGConv
 
 #: How many entries of a dense product take the time of one of a sparse product, measured.
@@ -64,7 +64,7 @@ class MeanConv(PowerConv):
         return total
 
 
-class LinearNetwork(Network):
+class LinearNetwork(Staged):
     """One such convolution; where it pays, the features are propagated once a graph."""
 
     def __init__(self, conv: PowerConv) -> None:
@@ -72,7 +72,10 @@ class LinearNetwork(Network):
         self.conv = conv
         self._kept: WeakKeyDictionary[Graph, Tensor] = WeakKeyDictionary()
 
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
+    def finish(self, begun: Tensor, graph: Graph, rng: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
+        return begun
+
+    def begin(self, graph: Graph) -> Tensor:
         if self.narrow_first(graph):
             logits: Tensor = self.conv(graph.x, graph.operators)
             return logits

@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from weakref import WeakKeyDictionary
 
 import torch
 from annotated_types import Ge
@@ -58,7 +59,7 @@ from bes.models.baselines.motifrgc_contrast import contrast
 from bes.models.baselines.motifrgc_motifs import Triples, motif_loss
 from bes.models.baselines.motifrgc_space import RiemannianAdam, Space
 from bes.models.baselines.options import Count, Dropped, Natural, NonNegative, Positive
-from bes.models.baselines.problem import Answer, Embed, Network, Problem
+from bes.models.baselines.problem import Answer, Embed, Problem, Staged
 from bes.models.convs import CONVS, GATConv
 from bes.models.encoders import Encoder
 
@@ -99,12 +100,30 @@ class Backbone(nn.Module):
 
 def without_edges(ops: Operators, share: float, rng: torch.Generator | None) -> Operators:
     """The graph without a random share of its edges."""
-    if share == 0:
+    if share == 0 or ops.edge_index.shape[1] == 0:
         return ops
-    edges = ops.edge_index[:, ops.edge_index[0] < ops.edge_index[1]]
-    edges = edges[:, torch.rand(edges.shape[1], generator=rng, device=edges.device) >= share]
-    both = torch.cat([edges, edges.flip(0)], dim=1)
-    return Operators(both[:, torch.argsort(both[0] * ops.n_nodes + both[1])], ops.n_nodes)
+    if ops not in _NUMBERED:
+        _NUMBERED[ops] = _numbered(ops)
+    number, is_loop = _NUMBERED[ops]
+    draw = torch.rand(ops.edge_index.shape[1] // 2, generator=rng, device=number.device) >= share
+    kept = (draw.index_select(0, number) | is_loop).nonzero().flatten()
+    edges = kept[~is_loop.index_select(0, kept)]
+    fewer = Operators(ops.looped.index_select(1, edges), ops.n_nodes)
+    fewer.__dict__["looped"] = ops.looped.index_select(1, kept)  # in order already
+    return fewer
+
+
+#: Of each graph whose edges were dropped, what `_numbered` found.
+_NUMBERED: WeakKeyDictionary[Operators, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+
+
+def _numbered(ops: Operators) -> tuple[Tensor, Tensor]:
+    """For each entry of `ops.looped` the number of its edge, the same in both directions, and whether it is a loop."""
+    low, high = ops.looped.min(0).values, ops.looped.max(0).values
+    once = ops.edge_index[:, ops.edge_index[0] < ops.edge_index[1]]
+    key, order = torch.sort(once[0] * ops.n_nodes + once[1])
+    at = torch.searchsorted(key, low * ops.n_nodes + high).clamp_max(len(key) - 1)  # that of a loop is not read
+    return order[at], low == high
 
 
 class Views(nn.Module):
@@ -126,16 +145,18 @@ class Views(nn.Module):
         return F.layer_norm(wide, wide.shape[1:])
 
 
-class Reader(Network):
+class Reader(Staged):
     """A network on fixed features [X | Z]."""
 
     def __init__(self, encoder: Encoder, x: Features) -> None:
         super().__init__()
         self.encoder, self.x = encoder, x
 
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
-        logits: Tensor = self.encoder(self.x, graph.operators, rng)
-        return logits
+    def begin(self, graph: Graph) -> Tensor:
+        return self.encoder.embed(self.x, graph.operators)
+
+    def finish(self, begun: Tensor, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+        return self.encoder.read(begun, graph.operators, rng)
 
 
 @dataclass(frozen=True)

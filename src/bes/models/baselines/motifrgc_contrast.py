@@ -12,6 +12,9 @@ from torch.autograd.function import once_differentiable
 #: Entries of one block: half a million floats are 2 MiB, which the cache holds.
 BLOCK = 1 << 19
 
+#: Entries up to which all blocks are held for the backward pass, which else makes them again.
+HELD = 1 << 22
+
 
 def contrast(a: Tensor, b: Tensor, temperature: float) -> Tensor:
     """-log(e^s_ii / sum_{j != i} e^s_ij) with s = cosine / temperature, the mean over `a` -> `b` and `b` -> `a`.
@@ -39,9 +42,12 @@ class _BothLogSumExp(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, scale: float) -> tuple[Tensor, Tensor]:
         rows, columns = a.new_empty(len(a)), b.new_zeros(len(b))
+        ctx.held = []
         for part, weight in _blocks(a, b, scale):
             rows[part] = weight.sum(1)
             columns += weight.sum(0)
+            if len(a) * len(b) <= HELD:
+                ctx.held.append((part, weight))
         ctx.save_for_backward(a, b, rows, columns)
         ctx.scale = scale
         return rows.log(), columns.log()
@@ -52,8 +58,8 @@ class _BothLogSumExp(torch.autograd.Function):
         a, b, rows, columns = ctx.saved_tensors
         by_rows, by_columns = ctx.scale * by_rows / rows, ctx.scale * by_columns / columns
         to_a, to_b = torch.empty_like(a), torch.zeros_like(b)
-        for part, weight in _blocks(a, b, ctx.scale):
-            weight.mul_(by_rows[part, None] + by_columns)
+        for part, made in ctx.held or _blocks(a, b, ctx.scale):
+            weight = made * (by_rows[part, None] + by_columns)
             to_a[part] = weight @ b
             to_b += weight.T @ a[part]
         return to_a, to_b, None

@@ -16,12 +16,13 @@ from torch.nn import functional as F
 
 from bes.graph.negatives import contains
 from bes.graph.sparse import Operators
+from bes.models.baselines.motifrgc_distances import square_distances
 
 #: The distance at which a pair is an edge as likely as not, squared.
 RADIUS = 2.0
 
-#: Nodes up to which a table of all pairs may be made.
-TABLE = 5_000
+#: Nodes up to which a table of all pairs may be made, and one with a bit a pair.
+TABLE, BITS = 5_000, 20_000
 
 #: From pairs to the logits of their being edges.
 Logit = Callable[[Tensor, Tensor], Tensor]
@@ -58,9 +59,10 @@ class Triples:
         self._ends = (self._degree * (self._degree - 1)).cumsum(0)
         self._keys = (self.edges[0] * ops.n_nodes + self.edges[1]).sort().values
         self._table: Tensor | None = None
-        if ops.n_nodes <= TABLE:
-            self._table = torch.zeros(ops.n_nodes**2, dtype=torch.bool, device=self.edges.device)
-            self._table[self._keys] = True
+        if ops.n_nodes <= BITS:
+            self._table = torch.zeros(ops.n_nodes**2 // 8 + 1, dtype=torch.uint8, device=self.edges.device)
+            bit = torch.bitwise_left_shift(torch.ones_like(self._keys), self._keys & 7)
+            self._table.index_add_(0, self._keys >> 3, bit.to(torch.uint8))
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -92,7 +94,10 @@ class Triples:
     def adjacent(self, u: Tensor, v: Tensor) -> Tensor:
         """Whether pairs are edges, bool `[K]`."""
         key = u * self.n_nodes + v
-        return contains(self._keys, key) if self._table is None else self._table[key]
+        if self._table is None:
+            return contains(self._keys, key)
+        byte = self._table.index_select(0, key >> 3)
+        return (byte >> (key & 7).to(torch.uint8)) & 1 == 1
 
 
 def motif_loss(z: Tensor, triples: Triples, limit: int, rng: torch.Generator) -> Tensor:
@@ -115,8 +120,7 @@ def scorer(z: Tensor, n_pairs: int) -> Logit:
     if n > TABLE or n * n > n_pairs * width:
 
         def by_rows(u: Tensor, v: Tensor) -> Tensor:
-            apart = z.index_select(0, u.flatten()) - z.index_select(0, v.flatten())
-            return RADIUS - apart.square().sum(1).view(u.shape)
+            return RADIUS - square_distances(z, u.flatten(), v.flatten()).view(u.shape)
 
         return by_rows
     length = z.square().sum(1)
@@ -139,8 +143,8 @@ def log_likely(logit: Logit, triples: Triples, found: Motifs) -> Tensor:
 
 def log_none(logit: Logit, u: Tensor, v: Tensor, w: Tensor) -> Tensor:
     """log P(none) = log(1 - p_uv p_vw) `[K]`; p is at most sigma(2), so that it is finite."""
-    both = F.logsigmoid(logit(u, v)) + F.logsigmoid(logit(v, w))
-    return torch.log(-torch.expm1(both))
+    both = F.logsigmoid(logit(torch.stack([u, v]), torch.stack([v, w])))
+    return torch.log(-torch.expm1(both.sum(0)))
 
 
 def _others(found: Motifs, triples: Triples, rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:

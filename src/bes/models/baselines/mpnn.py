@@ -48,7 +48,7 @@ from bes.models.base import Conv, FilterConv, dropout
 from bes.models.baselines.feature_dropout import drop_features
 from bes.models.baselines.method import Supervised
 from bes.models.baselines.options import Count, Dropped, Positive
-from bes.models.baselines.problem import Network, Problem
+from bes.models.baselines.problem import Network, Problem, Staged
 from bes.models.convs import GATConv, GCNConv, Linear, SAGEConv
 
 
@@ -86,13 +86,20 @@ class Layer(nn.Module):
         self.norm = kinds[options.norm](width)
         self._kept: WeakKeyDictionary[Operators, tuple[Tensor, Tensor]] = WeakKeyDictionary()
 
-    def forward(self, h: Features, ops: Operators, *, constant: bool = False) -> Tensor:
-        """`constant`: `h` is dense and the same in each call, so that it is propagated once."""
+    def forward(self, h: Features, ops: Operators) -> Tensor:
+        return self.bent(self.mixed(h, ops))
+
+    def bent(self, out: Tensor) -> Tensor:
+        """What follows the convolution."""
+        normed: Tensor = self.norm(out)
+        return normed.relu()
+
+    def mixed(self, h: Features, ops: Operators, *, constant: bool = False) -> Tensor:
+        """conv(H) + H V + c; `constant`: `h` is the same in each call, so that it is propagated once if it is dense."""
         out = self._constant(h, ops) if constant and isinstance(h, Tensor) else self.conv(h, ops)
         if self.residual is not None:
             out = out + self.residual(h, ops)
-        normed: Tensor = self.norm(out)
-        return normed.relu()
+        return out
 
     def _constant(self, h: Tensor, ops: Operators) -> Tensor:
         if not isinstance(self.conv, FilterConv):
@@ -104,7 +111,7 @@ class Layer(nn.Module):
         return self.conv.transform(found[1])
 
 
-class MPNNNetwork(Network):
+class MPNNNetwork(Staged):
     """The layers of `MPNN` with its last map; `n_out = 0` leaves that out."""
 
     def __init__(self, options: MPNN, n_features: int, n_out: int, generator: torch.Generator) -> None:
@@ -116,18 +123,33 @@ class MPNNNetwork(Network):
         self.layers = nn.ModuleList(Layer(options, n_in, generator) for n_in in widths)
         self.last = Linear(width, n_out, generator=generator) if n_out else None
 
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
-        given, ops = self.options, graph.operators
-        h: Features = graph.x
-        if self.training and given.in_dropout:
-            h = drop_features(h, given.in_dropout, rng)
+    def begin(self, graph: Graph) -> Tensor:
+        """The first map, or the first convolution before its norm; nothing where the features are dropped out."""
+        return graph.operators.degree.new_empty(0) if self.options.in_dropout else self._entered(graph.x, graph)
+
+    def _entered(self, x: Features, graph: Graph) -> Tensor:
         if self.first is not None:
-            h = self._drop(self.first(h, ops), rng)
-        outs: list[Tensor] = []
-        for layer in self.layers:
-            out = self._drop(layer(h, ops, constant=h is graph.x), rng)
-            outs = [*outs, out] if given.jk else [out]
-            h = out
+            entered: Tensor = self.first(x, graph.operators)
+            return entered
+        first = self.layers[0]
+        assert isinstance(first, Layer)
+        return first.mixed(x, graph.operators, constant=x is graph.x)
+
+    def finish(self, begun: Tensor, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+        given, ops = self.options, graph.operators
+        if given.in_dropout:
+            dropped = drop_features(graph.x, given.in_dropout, rng) if self.training else graph.x
+            begun = self._entered(dropped, graph)
+        layers = list(self.layers)
+        if self.first is None:
+            layer = layers.pop(0)
+            assert isinstance(layer, Layer)
+            begun = layer.bent(begun)
+        h = self._drop(begun, rng)
+        outs = [h] if self.first is None else []
+        for layer in layers:
+            h = self._drop(layer(h, ops), rng)
+            outs = [*outs, h] if given.jk else [h]
         total = torch.stack(outs).sum(0) if given.jk else outs[-1]
         return total if self.last is None else self.last(total, ops)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, Part
 from bes.models.base import glorot_linear
-from bes.models.baselines.problem import Answer, Embed, Network, Problem, Streams, Training, summed
+from bes.models.baselines.problem import Answer, Embed, Network, Problem, Staged, Streams, Training, summed
 from bes.training import SELECTED_ON, Callback, Score, Selection, TrainLog, node_objective, train
 
 
@@ -64,11 +64,13 @@ class NodeProblem(Problem):
     ) -> Answer:
         own, score = node_objective(self.split, self._part)
         network = network.to(self.device)
+        forward, shared = network.in_training(self.graph, streams.dropout)
         log = train(
             network,
-            lambda: network(self.graph, streams.dropout),
+            forward,
             summed(loss or own, extra),
             score,
+            shared=shared,
             epochs=training.epochs,
             lr=training.lr,
             weight_decay=training.weight_decay,
@@ -89,7 +91,7 @@ class NodeProblem(Problem):
         return answer
 
 
-class Probe(Network):
+class Probe(Staged):
     """z W + b on fixed embeddings `z` `[N, D]`."""
 
     def __init__(self, z: Tensor, n_classes: int, generator: torch.Generator) -> None:
@@ -97,6 +99,9 @@ class Probe(Network):
         self.z = z
         self.linear = glorot_linear(z.shape[1], n_classes, generator)
 
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
+    def begin(self, graph: Graph) -> Tensor:  # noqa: ARG002
         logits: Tensor = self.linear(self.z)
         return logits
+
+    def finish(self, begun: Tensor, graph: Graph, rng: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
+        return begun

@@ -3,13 +3,14 @@
     APPNP: Z <- (1 - alpha) A^ Z + alpha X, k times        SSGC: 1/k sum_{t=1..k} [(1 - alpha) A^^t X + alpha X]
 
 The importance of node i is sum_{j in meta} <P_i, P_j> <S_i - Y_i, S_j - Y_j> = (P_i M) . (S_i - Y_i) with
-M = sum_j P_j^T (S_j - Y_j). P is linear in X, so that P M is X M propagated: no pair of nodes is ever looked at, and no
-P of all nodes is made.
+M = sum_j P_j^T (S_j - Y_j). The <P_i, P_j> of the graph's own nodes with the meta-set are constants, and so is what
+each hop of them begins with, from which the nodes that an epoch adds hear: nothing is propagated in an epoch but to
+those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,11 +40,26 @@ class Context:
         """From `[N, D]` to `[N, D]`; with added nodes, whose values are mixed, to `[N + S, D]`."""
         if added is None:
             return self._spread(values, lambda z: ops.gcn @ z)
-        n, own = ops.n_nodes, 1 / (added.degree + 1)
-        value = (own[added.row] / (ops.degree + 1)[added.col]).sqrt()
-        matrix = added.matrix(value)
-        start = torch.cat([values, added.mix(values)])
-        return self._spread(start, lambda z: torch.cat([ops.gcn @ z[:n], matrix @ z[:n] + own[:, None] * z[n:]]))
+        *before, last = self.trail(values, ops)
+        return torch.cat([last, self.of_added(before, ops, added)])
+
+    def trail(self, values: Tensor, ops: Operators) -> list[Tensor]:
+        """What each hop begins with, and the result in the end, `[N, D]` each."""
+        before: list[Tensor] = []
+
+        def hop(z: Tensor) -> Tensor:
+            before.append(z)
+            return ops.gcn @ z
+
+        last = self._spread(values, hop)
+        return [*before, last]
+
+    def of_added(self, before: Sequence[Tensor], ops: Operators, added: Added) -> Tensor:
+        """The result of the added nodes `[S, D]`, from what each hop of the graph's own nodes begins with."""
+        own = 1 / (added.degree + 1)
+        matrix = added.matrix((own[added.row] / (ops.degree + 1)[added.col]).sqrt())
+        heard = iter((matrix @ torch.cat(tuple(before), dim=1)).split(before[0].shape[1], dim=1))
+        return self._spread(added.mix(before[0]), lambda z: next(heard) + own[:, None] * z)
 
     def _spread(self, start: Tensor, hop: Callable[[Tensor], Tensor]) -> Tensor:
         z, total = start, torch.zeros_like(start)
@@ -79,7 +95,8 @@ class Importance:
         self.graph = graph
         self.context = context
         self.meta = meta
-        self.columns = context.of_nodes(graph, meta)
+        start = graph.x @ context.of_nodes(graph, meta)
+        self.trail = torch.stack(context.trail(start, graph.operators))  # [hops + 1, N, meta]
 
     def __call__(self, residual: Tensor, chosen: Tensor, added: Added | None = None) -> Tensor:
         """Importance `[N + S]` of all nodes and the added ones.
@@ -88,6 +105,10 @@ class Importance:
             residual: S - Y `[N + S, C]`.
             chosen: Positions in the meta-set that are used.
         """
-        meant = self.columns[:, chosen] @ residual[self.meta[chosen]]
-        agree = self.context(self.graph.x @ meant, self.graph.operators, added)
-        return (agree * residual).sum(1)
+        used = residual.new_zeros(self.meta.numel(), residual.shape[1])
+        used[chosen] = residual[self.meta[chosen]]
+        if added is None:
+            return ((self.trail[-1] @ used) * residual).sum(1)
+        *before, last = self.trail @ used
+        new = self.context.of_added(before, self.graph.operators, added)
+        return (torch.cat([last, new]) * residual).sum(1)

@@ -16,9 +16,10 @@ from torch.nn import functional as F
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators
 from bes.models.base import Conv, dropout, project
+from bes.models.baselines.nodeimport_hearing import listen
 from bes.models.baselines.nodeimport_synthesis import Added
-from bes.models.baselines.problem import Network
-from bes.models.edges import SLOPE, attend
+from bes.models.baselines.problem import Staged
+from bes.models.edges import SLOPE, attend, reach
 
 Backbone = Literal["gcn", "gat", "sage"]
 
@@ -29,15 +30,27 @@ class Layer(Conv):
     def forward(self, x: Features, ops: Operators, added: Added | None = None) -> Tensor:
         """From features `[N, F]` to `[N, out]`; with added nodes, whose features are mixed, to `[N + S, out]`."""
         u = self.transform(x)
-        return self.spread(u if added is None else torch.cat([u, added.mix(u)]), ops, added)
+        own = self.spread(u, ops)
+        return own if added is None else torch.cat([own, self.spread_added(u, added.mix(u), added)])
+
+    def after(self, u: Tensor, ops: Operators, added: Added | None) -> Tensor:
+        """From transformed features of all nodes `[N + S, W]` to outputs."""
+        if added is None:
+            return self.spread(u, ops)
+        own, new = u[: ops.n_nodes], u[ops.n_nodes :]
+        return torch.cat([self.spread(own, ops), self.spread_added(own, new, added)])
 
     @abstractmethod
     def transform(self, x: Features) -> Tensor:
         """X W, without a bias."""
 
     @abstractmethod
-    def spread(self, u: Tensor, ops: Operators, added: Added | None) -> Tensor:
-        """From transformed features `[N + S, W]` to outputs."""
+    def spread(self, u: Tensor, ops: Operators) -> Tensor:
+        """From transformed features `[N, W]` of the graph's own nodes to their outputs: added ones do not matter."""
+
+    @abstractmethod
+    def spread_added(self, u: Tensor, new: Tensor, added: Added) -> Tensor:
+        """The outputs of added nodes `[S, out]`, from transformed features of own nodes and of theirs."""
 
 
 class MeanLayer(Layer):
@@ -50,12 +63,11 @@ class MeanLayer(Layer):
     def transform(self, x: Features) -> Tensor:
         return project(x, (self.lin.weight,))[0]
 
-    def spread(self, u: Tensor, ops: Operators, added: Added | None) -> Tensor:
-        own = u[: ops.n_nodes]
-        out = ops.with_loops.mean @ own
-        if added is not None:
-            out = torch.cat([out, (added.sum @ own + u[ops.n_nodes :]) / (added.degree + 1)[:, None]])
-        return out + self.bias
+    def spread(self, u: Tensor, ops: Operators) -> Tensor:
+        return ops.with_loops.mean @ u + self.bias
+
+    def spread_added(self, u: Tensor, new: Tensor, added: Added) -> Tensor:
+        return (added.sum @ u + new) / (added.degree + 1)[:, None] + self.bias
 
 
 class SageLayer(Layer):
@@ -68,12 +80,13 @@ class SageLayer(Layer):
     def transform(self, x: Features) -> Tensor:
         return torch.cat(tuple(project(x, (self.lin_l.weight, self.lin_r.weight))), dim=1)
 
-    def spread(self, u: Tensor, ops: Operators, added: Added | None) -> Tensor:
-        own, right = u[: ops.n_nodes, : self.out_channels].contiguous(), u[:, self.out_channels :]
-        out = ops.mean @ own
-        if added is not None:
-            out = torch.cat([out, (added.sum @ own) / added.degree.clamp_min(1)[:, None]])
-        return out + right + self.lin_l.bias
+    def spread(self, u: Tensor, ops: Operators) -> Tensor:
+        left, right = u[:, : self.out_channels], u[:, self.out_channels :]
+        return ops.mean @ left.contiguous() + right + self.lin_l.bias
+
+    def spread_added(self, u: Tensor, new: Tensor, added: Added) -> Tensor:
+        left, right = u[:, : self.out_channels].contiguous(), new[:, self.out_channels :]
+        return (added.sum @ left) / added.degree.clamp_min(1)[:, None] + right + self.lin_l.bias
 
 
 class AttentionLayer(Layer):
@@ -101,36 +114,29 @@ class AttentionLayer(Layer):
     def transform(self, x: Features) -> Tensor:
         return project(x, (self.lin.weight,))[0]
 
-    def spread(self, u: Tensor, ops: Operators, added: Added | None) -> Tensor:
-        by_head = u.view(u.shape[0], self.heads, -1)
-        source = (by_head * self.get_parameter("att_src")).sum(2)
-        target = (by_head * self.get_parameter("att_dst")).sum(2)
-        row, col = ops.looped
-        score = F.leaky_relu(source.index_select(0, col) + target.index_select(0, row), SLOPE)
-        own = by_head[: ops.n_nodes]
-        out = torch.cat([attend(score[:, h], own[:, h].contiguous(), ops) for h in range(self.heads)], dim=1)
-        if added is not None:
-            out = torch.cat([out, attend_added(by_head, source, target, added)])
-        return out + self.bias
+    def spread(self, u: Tensor, ops: Operators) -> Tensor:
+        source, target = self._scores(u)
+        by_head = zip(reach(source, target, ops).unbind(1), u.chunk(self.heads, dim=1), strict=True)
+        return torch.cat([attend(one, h.contiguous(), ops) for one, h in by_head], dim=1) + self.bias
+
+    def spread_added(self, u: Tensor, new: Tensor, added: Added) -> Tensor:
+        if added.count == 0:
+            return new
+        (source, _), (own, target) = self._scores(u), self._scores(new)
+        row, col = added.heard.row, added.heard.col
+        score = torch.cat([source, own]).index_select(0, col) + target.index_select(0, row)
+        by_head = zip(F.leaky_relu(score, SLOPE).unbind(1), torch.cat([u, new]).chunk(self.heads, dim=1), strict=True)
+        return torch.cat([listen(one, h.contiguous(), added.heard) for one, h in by_head], dim=1) + self.bias
+
+    def _scores(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """a^h_src . W^h x and a^h_dst . W^h x, `[n, heads]` each: products with the vectors in blocks."""
+        source, target = (
+            torch.block_diag(*self.get_parameter(name).view(self.heads, -1, 1)) for name in ("att_src", "att_dst")
+        )
+        return u @ source, u @ target
 
 
-def attend_added(by_head: Tensor, source: Tensor, target: Tensor, added: Added) -> Tensor:
-    """What attention gives to added nodes `[S, heads D]`, from values `[N + S, heads, D]` and their scores."""
-    new = torch.arange(added.count, device=added.row.device)
-    row = torch.cat([added.row, new])
-    col = torch.cat([added.col, new + added.n_nodes])
-    score = F.leaky_relu(source.index_select(0, col) + target.index_select(0, row + added.n_nodes), SLOPE)
-    top = torch.full((added.count, score.shape[1]), -torch.inf, device=score.device)
-    top = top.scatter_reduce(0, row[:, None].expand_as(score), score.detach(), "amax")
-    weight = torch.exp(score - top.index_select(0, row))
-    total = torch.zeros_like(top).index_add(0, row, weight)
-    alpha = weight / total.index_select(0, row)
-    message = alpha[:, :, None] * by_head.index_select(0, col)
-    out = torch.zeros(added.count, *message.shape[1:], device=message.device).index_add(0, row, message)
-    return out.flatten(1)
-
-
-class ImportNetwork(Network):
+class ImportNetwork(Staged):
     """logits = layer2(dropout(relu(layer1(X)))).
 
     Attributes:
@@ -163,16 +169,23 @@ class ImportNetwork(Network):
             self.conv1 = kind(n_features, hidden, generator=generator)
             self.conv2 = kind(hidden, n_classes, generator=generator)
 
-    def embed(self, graph: Graph, added: Added | None = None) -> Tensor:
-        """relu(layer1(X)): `[N + S, hidden]`."""
-        hidden: Tensor = self.conv1(graph.x, graph.operators, added)
-        return hidden.relu()
+    def embed(self, graph: Graph) -> Tensor:
+        """relu(layer1(X)): `[N, hidden]`."""
+        return self.begin(graph)[1]
 
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+    def begin(self, graph: Graph) -> tuple[Tensor, Tensor]:
+        """Of the graph's own nodes: X W of the first layer, and the hidden layer."""
+        u = self.conv1.transform(graph.x)
+        return u, self.conv1.spread(u, graph.operators).relu()
+
+    def finish(self, begun: tuple[Tensor, Tensor], graph: Graph, rng: torch.Generator | None = None) -> Tensor:
         """Logits `[N, C]`; in training mode those of the added nodes come behind them."""
+        u, hidden = begun
         if not self.training:
-            return self._second(self.embed(graph), graph, None)
-        hidden = self.embed(graph, self.added)
+            return self._second(hidden, graph, None)
+        if self.added is not None:
+            new = self.conv1.spread_added(u, self.added.mix(u), self.added)
+            hidden = torch.cat([hidden, new.relu()])
         self.hidden = hidden.detach()
         return self._second(dropout(hidden, self.dropout, rng), graph, self.added)
 
@@ -181,7 +194,7 @@ class ImportNetwork(Network):
         return self._second(dropout(self.hidden, self.dropout, rng), graph, self.added)
 
     def _second(self, hidden: Tensor, graph: Graph, added: Added | None) -> Tensor:
-        return self.conv2.spread(self.conv2.transform(hidden), graph.operators, added)
+        return self.conv2.after(self.conv2.transform(hidden), graph.operators, added)
 
     def groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Weight decay is for the first layer alone."""

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
+from bes.models.baselines.nodeimport_hearing import Heard
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,14 @@ class Added:
     def sum(self) -> Sparse:
         """Adds up the neighbours of each new node."""
         return self.matrix(torch.ones_like(self.row, dtype=torch.float32))
+
+    @cached_property
+    def heard(self) -> Heard:
+        """The neighbours of each new node and the node itself, among the N + S of both."""
+        new = torch.arange(self.count, device=self.row.device)
+        row, col = torch.cat([self.row, new]), torch.cat([self.col, new + self.n_nodes])
+        order = torch.argsort(row, stable=True)
+        return Heard(row[order], col[order], (self.count, self.n_nodes + self.count))
 
     def mix(self, values: Tensor) -> Tensor:
         """lambda v_a + (1 - lambda) v_b of values `[N, D]`: `[S, D]`."""

@@ -76,11 +76,13 @@ class PairProblem(Problem):
         rng = streams.dropout
         own, score = pair_objective(split, products, lambda e: head.read(e, ops, rng), made.batch, streams.draw)
         groups = [*network.groups(training.weight_decay), {"params": list(head.parameters())}]
+        forward, shared = network.in_training(self.graph, rng)
         log = train(
             nn.ModuleList([network, head]),
-            lambda: head.nodes(network(self.graph, rng), ops, rng),
+            lambda *begun: head.nodes(forward(*begun), ops, rng),
             summed(own, extra),
             score,
+            shared=shared,
             epochs=training.epochs,
             lr=training.lr,
             weight_decay=training.weight_decay,

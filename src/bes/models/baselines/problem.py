@@ -24,6 +24,9 @@ from bes.training import Callback, Score, TrainLog
 #: From a graph to embeddings `[N, D]` of its nodes.
 Embed = Callable[[Graph], Tensor]
 
+#: What training and evaluation begin with alike.
+Begin = Callable[[], Any]
+
 
 @dataclass(frozen=True)
 class Training:
@@ -49,6 +52,31 @@ class Network(nn.Module, ABC):
     def groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Parameters with their weight decay, as torch's optimizers take them."""
         return [{"params": list(self.parameters()), "weight_decay": weight_decay}]
+
+    def in_training(self, graph: Graph, rng: torch.Generator) -> tuple[Callable[..., Tensor], Begin | None]:
+        """What `bes.training.train` calls forward, and what it calls shared where there is any."""
+        return lambda: self(graph, rng), None
+
+
+class Staged(Network):
+    """A network that begins alike in training and evaluation: with what comes before the first dropout.
+
+    An epoch is scored with the parameters that the next one begins with, so that this is needed once.
+    """
+
+    @abstractmethod
+    def begin(self, graph: Graph) -> Any:
+        """The same in both modes; no randomness, no statistics of batches."""
+
+    @abstractmethod
+    def finish(self, begun: Any, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+        """From what `begin` gave to outputs `[N, n_out]`."""
+
+    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+        return self.finish(self.begin(graph), graph, rng)
+
+    def in_training(self, graph: Graph, rng: torch.Generator) -> tuple[Callable[..., Tensor], Begin | None]:
+        return lambda begun: self.finish(begun, graph, rng), lambda: self.begin(graph)
 
 
 @dataclass

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bes.graph.sparse import Features, Operators
+from bes.graph.sparse import Operators
 from bes.graph.splits import others
 from bes.models.base import glorot_linear
 from bes.models.baselines.blocks import row_logsumexp
@@ -44,10 +44,9 @@ class KeepingEncoder(Encoder):
 
     kept: Tensor | None = None
 
-    def embed(self, x: Features, ops: Operators) -> Tensor:
-        hidden = super().embed(x, ops)
+    def read(self, hidden: Tensor, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
         self.kept = hidden if self.training else None  # what is not trained on holds no memory
-        return hidden
+        return super().read(hidden, ops, rng)
 
     def hidden(self, nodes: Tensor) -> Tensor:
         """Rows of what was kept."""

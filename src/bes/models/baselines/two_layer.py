@@ -56,20 +56,22 @@ from torch import Tensor
 from bes.graph.graph import Graph
 from bes.models.baselines.method import Supervised
 from bes.models.baselines.options import Count, Dropped
-from bes.models.baselines.problem import Network, Problem
+from bes.models.baselines.problem import Network, Problem, Staged
 from bes.models.encoders import Encoder
 
 
-class EncoderNetwork(Network):
+class EncoderNetwork(Staged):
     """`bes.models.encoders.Encoder` on a graph."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
 
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
-        logits: Tensor = self.encoder(graph.x, graph.operators, rng)
-        return logits
+    def begin(self, graph: Graph) -> Tensor:
+        return self.encoder.embed(graph.x, graph.operators)
+
+    def finish(self, begun: Tensor, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
+        return self.encoder.read(begun, graph.operators, rng)
 
 
 @dataclass(frozen=True)
