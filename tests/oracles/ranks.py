@@ -38,11 +38,11 @@ class ThreadRanks:
     def gather(self, rows: Tensor) -> Tensor:
         return torch.cat(self.collect(rows.clone()))
 
-    def exchange(self, rows: Tensor, send: list[int], receive: list[int]) -> Tensor:
+    def exchange(self, rows: Tensor, send: list[int], receive: list[int], into: Tensor | None = None) -> Tensor:
         sent = self.collect(list(rows.detach().clone().split(send)))
         found = [parts[self.rank] for parts in sent]
         assert [len(part) for part in found] == receive
-        return torch.cat(found)
+        return torch.cat(found) if into is None else into.copy_(torch.cat(found))
 
 
 def on_threads(size: int, work: Callable[[ThreadRanks], T]) -> list[T]:
