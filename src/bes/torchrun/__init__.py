@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.pipeline.ranks import RankResult, RankRun
+from bes.pipeline.ranks import RankRun
 from bes.runs import start_worker
 from bes.scale.distributed import OwnSplit
 from bes.scale.halo import GraphPart
@@ -59,10 +59,9 @@ def run_on_ranks(
             split = OwnSplit(**load_file(plan.split(seed, ranks.rank))).to(ranks.device)
             ranks.traffic = {}
             shards = Shards(plan.folder / str(seed), ranks)
-            result = RankRun(plan.config, seed, part, split, ranks, shards).run()
-            result.save(plan.result(seed, ranks.rank))
+            result = RankRun(plan.config, seed, part, split, ranks, shards, plan.kept(seed, ranks.rank)).run()
             told = ranks.collect({"peak_mib": result.peak_mib, "traffic": ranks.traffic, "nodes": _sizes(part)})
-            _told(ranks, lambda: apart(record, plan, seed, _light(result), told))  # noqa: B023 (called at once)
+            _told(ranks, lambda: apart(record, plan, seed, result, told))  # noqa: B023 (called at once)
         if ranks.rank == 0:
             shutil.rmtree(plan.folder, ignore_errors=True)
         return plan.path if ranks.rank == 0 else None
@@ -70,13 +69,6 @@ def run_on_ranks(
 
 def _sizes(part: GraphPart) -> dict[str, int]:
     return {"own": part.n_own, "halo": part.n_local - part.n_own}
-
-
-def _light(result: RankResult) -> RankResult:
-    """Without tensors of nodes, which go by files."""
-    result.tensors = {}
-    result.model.to("cpu")
-    return result
 
 
 def _told(ranks: Ranks, work: Callable[[], T]) -> T:
