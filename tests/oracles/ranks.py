@@ -29,6 +29,9 @@ class ThreadRanks:
         self._barrier.wait()  # before anyone lays down the next thing
         return found
 
+    def share(self, thing: Any) -> Any:
+        return self.collect(thing)[0]
+
     def sum(self, tensor: Tensor) -> Tensor:
         return torch.stack(self.collect(tensor.detach().clone())).sum(0).to(tensor)
 
@@ -48,7 +51,7 @@ class ThreadRanks:
 def on_threads(size: int, work: Callable[[ThreadRanks], T]) -> list[T]:
     """What `work` gives on each of `size` ranks."""
     table: list[Any] = [None] * size
-    barrier = Barrier(size, timeout=60)
+    barrier = Barrier(size, timeout=300)
 
     def one(rank: int) -> T:
         try:

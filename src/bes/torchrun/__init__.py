@@ -52,7 +52,7 @@ def run_on_ranks(
         The run's folder, on rank 0.
     """
     with joined(device) as ranks:
-        plan = _told(ranks, lambda: apart(make_plan, read, seeds, out, ranks.size, jobs, log))
+        plan = told(ranks, lambda: apart(make_plan, read, seeds, out, ranks.size, jobs, log))
         if plan.missing:
             part = GraphPart.load(plan.part(ranks.rank)).to(ranks.device)
         for seed in plan.missing:
@@ -60,8 +60,8 @@ def run_on_ranks(
             ranks.traffic = {}
             shards = Shards(plan.folder / str(seed), ranks)
             result = RankRun(plan.config, seed, part, split, ranks, shards, plan.kept(seed, ranks.rank)).run()
-            told = ranks.collect({"peak_mib": result.peak_mib, "traffic": ranks.traffic, "nodes": _sizes(part)})
-            _told(ranks, lambda: apart(record, plan, seed, result, told))  # noqa: B023 (called at once)
+            facts = ranks.collect({"peak_mib": result.peak_mib, "traffic": ranks.traffic, "nodes": _sizes(part)})
+            told(ranks, lambda: apart(record, plan, seed, result, facts))  # noqa: B023 (called at once)
         if ranks.rank == 0:
             shutil.rmtree(plan.folder, ignore_errors=True)
         return plan.path if ranks.rank == 0 else None
@@ -71,7 +71,7 @@ def _sizes(part: GraphPart) -> dict[str, int]:
     return {"own": part.n_own, "halo": part.n_local - part.n_own}
 
 
-def _told(ranks: Ranks, work: Callable[[], T]) -> T:
+def told(ranks: Ranks, work: Callable[[], T]) -> T:
     """What rank 0 finds, on every rank; its mistakes end all of them, and it alone says why."""
     found: T | InputError | None = None
     if ranks.rank == 0:
