@@ -51,3 +51,18 @@ def test_value_and_gradient_are_those_of_a_mask_on_the_positive_part(p: float, m
 
 def test_without_rows_nothing_happens() -> None:
     assert dropped(torch.ones(0, 3), torch.arange(0), 0.5, 1).shape == (0, 3)
+
+
+def test_the_result_is_all_that_is_kept_for_the_way_back() -> None:
+    x = torch.randn(50, 6, requires_grad=True)
+    kept: list[Tensor] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        kept.append(tensor)
+        return tensor
+
+    first = x.clone()
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        found = dropped_relu_(first, torch.arange(50), 0.5, 1)
+    assert found.data_ptr() == first.data_ptr()
+    assert [tensor.data_ptr() for tensor in kept] == [found.data_ptr()]
