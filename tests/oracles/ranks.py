@@ -29,6 +29,9 @@ class ThreadRanks:
         self._barrier.wait()  # before anyone lays down the next thing
         return found
 
+    def share(self, thing: Any) -> Any:
+        return self.collect(thing)[0]
+
     def sum(self, tensor: Tensor) -> Tensor:
         return torch.stack(self.collect(tensor.detach().clone())).sum(0).to(tensor)
 
@@ -38,17 +41,17 @@ class ThreadRanks:
     def gather(self, rows: Tensor) -> Tensor:
         return torch.cat(self.collect(rows.clone()))
 
-    def exchange(self, rows: Tensor, send: list[int], receive: list[int]) -> Tensor:
+    def exchange(self, rows: Tensor, send: list[int], receive: list[int], into: Tensor | None = None) -> Tensor:
         sent = self.collect(list(rows.detach().clone().split(send)))
         found = [parts[self.rank] for parts in sent]
         assert [len(part) for part in found] == receive
-        return torch.cat(found)
+        return torch.cat(found) if into is None else into.copy_(torch.cat(found))
 
 
 def on_threads(size: int, work: Callable[[ThreadRanks], T]) -> list[T]:
     """What `work` gives on each of `size` ranks."""
     table: list[Any] = [None] * size
-    barrier = Barrier(size, timeout=60)
+    barrier = Barrier(size, timeout=300)
 
     def one(rank: int) -> T:
         try:

@@ -1,8 +1,10 @@
-"""Started by torchrun: shapes embeddings of one graph on ranks, and leaves what each rank finds."""
+"""Ranks over gloo: shapes embeddings of one graph, and leaves what each rank finds."""
 
 from __future__ import annotations
 
-import sys
+import os
+import socket
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,10 @@ CASES: dict[str, dict[str, Any]] = {
     "neighbors": {"scope": "neighbors"},
     "graph": {"scope": "self", "neighborhood": "graph"},
 }
+#: On ranks over gloo: fewer iterations, since every message waits for its turn on a busy machine, and on four ranks
+#: one case with a halo and one without.
+ON_GLOO = {**OPTIONS, "n_iter": 8}
+OF_SIZE = {2: tuple(CASES), 4: ("views", "neighbors")}
 
 
 def problem(size: int) -> tuple[Graph, Tensor, Tensor]:
@@ -45,19 +51,40 @@ def shaped(ranks: Ranks) -> dict[str, Tensor]:
     graph, labels, owner = problem(ranks.size)
     part = list(cut(graph, owner, ranks.size))[ranks.rank]
     found = {"own": part.own}
-    for case, options in CASES.items():
+    for case in OF_SIZE[ranks.size]:
+        options = CASES[case]
         near = options["scope"] == "neighbors" or "neighborhood" in options
         group = RankGroup(part, Halo(part, ranks) if near else None, ranks)
         z, y = group.extended(part.x), group.extended(labels[part.own])
         edges = part.edge_index if near else None
-        shaper = BoundaryShaper(**OPTIONS, **options).fit(z, y, edges, group=group)
+        shaper = BoundaryShaper(**ON_GLOO, **options).fit(z, y, edges, group=group)
         found[f"{case}.z"] = shaper.transform(z, edges, group=group)[: part.n_own].contiguous()
         for layer, nodes in enumerate(shaper.boundary_):
             found[f"{case}.boundary.{layer}"] = part.own[torch.from_numpy(nodes)]
     return found
 
 
-if __name__ == "__main__":
+def leave_shaped(rank: int, size: int, port: int, folder: Path) -> None:
+    """One rank, as torchrun would start it."""
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
     with joined("cpu") as ranks:
-        save_file(shaped(ranks), Path(sys.argv[1]) / f"{ranks.rank}.safetensors")
+        save_file(shaped(ranks), folder / f"{ranks.rank}.safetensors")
+
+
+def start_ranks(size: int, folder: Path) -> None:
+    """Shape on ranks that are processes; all come from one that has imported what they need, once for all tests."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(
+        ["bes.core.shaper", "bes.graph.synthetic", "bes.scale.group"]
+    )  # not the path of tests
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    ranks = [context.Process(target=leave_shaped, args=(rank, size, port, folder)) for rank in range(size)]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(300)
+        process.kill()
+    assert [process.exitcode for process in ranks] == [0] * size

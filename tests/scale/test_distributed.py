@@ -14,7 +14,7 @@ from bes.graph.splits import NodeSplit, make_split
 from bes.graph.synthetic import sbm
 from bes.models.encoders import Encoder, EncoderEnsemble
 from bes.scale.distributed import OwnSplit, train_on_ranks
-from bes.scale.dropout import node_dropout
+from bes.scale.dropout import dropped_relu_
 from bes.scale.exchange import Halo, RankOperators
 from bes.scale.halo import GraphPart, cut
 from bes.scale.sharded import Shards
@@ -50,9 +50,8 @@ def _trained(
     ops = RankOperators(part, Halo(part, ranks))  # type: ignore[arg-type]
 
     def forward(epoch: int | None) -> Tensor:
-        hidden = encoder.embed(part.x, ops)
-        if epoch is not None:
-            hidden = node_dropout(hidden, part.own, dropout, epoch)
+        first = encoder.conv1(part.x, ops)
+        hidden = first.relu_() if epoch is None else dropped_relu_(first, part.own, dropout, epoch)
         out: Tensor = encoder.conv2(hidden, ops)
         return out
 

@@ -69,3 +69,17 @@ def test_a_matrix_and_its_transpose_are_those_of_the_whole_graph(graph: Graph, n
     for part, (forth, back) in zip(parts, on_threads(3, work), strict=True):
         torch.testing.assert_close(forth, (whole @ a)[part.own])
         torch.testing.assert_close(back, (whole.T @ b)[part.own])
+
+
+def test_all_matrices_share_the_places_of_the_edges(graph: Graph) -> None:
+    parts = list(cut(graph, torch.arange(60) % 2, 2))
+
+    def work(ranks: ThreadRanks) -> None:
+        part = parts[ranks.rank]
+        operators = RankOperators(part, Halo(part, ranks))  # type: ignore[arg-type]
+        for matrix in (operators.sum, operators.mean, operators.mean.transposed, operators.cheb, operators.gcn):
+            assert matrix.csr.col_indices().data_ptr() == part.column.data_ptr()
+            assert matrix.csr.crow_indices().data_ptr() == part.pointer.data_ptr()
+            assert matrix.csr.values().numel() == part.column.numel()
+
+    on_threads(2, work)

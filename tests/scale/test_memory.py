@@ -14,7 +14,7 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.synthetic import sbm
 from bes.scale import memory
-from bes.scale.memory import Estimate, Layers, available, estimate
+from bes.scale.memory import Estimate, Layers, available, estimate, give_back
 
 #: A seed in a process of its own, whose records say what was estimated and the peak of the whole process.
 SEED = """
@@ -92,3 +92,13 @@ def test_a_limit_of_the_group_counts_where_it_is_lower(monkeypatch, tmp_path: Pa
     assert available(torch.device("cpu")) == 50.0
     (tmp_path / "memory.max").write_text("max\n")
     assert available(torch.device("cpu")) > 50.0
+
+
+def test_giving_memory_back_does_nothing_where_the_system_has_no_way(monkeypatch):
+    give_back()
+
+    def missing(_: object) -> object:
+        return object()  # a C library without malloc_trim
+
+    monkeypatch.setattr(memory.ctypes, "CDLL", missing)
+    give_back()

@@ -11,10 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.ranks import ThreadRanks, on_threads
 
+from bes.config import RunConfig
+from bes.errors import InputError
+from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
 from bes.graph.synthetic import sbm
+from bes.pipeline.ranks import check_ranks
 from bes.stored import StoredRun
+from bes.torchrun import apart, told
+from bes.torchrun.plan import make_plan
 from conftest import Called
 
 KILLED = Path(__file__).parent / "killed.py"
@@ -88,11 +95,25 @@ def _same_records(many: StoredRun, one: StoredRun) -> None:
         assert theirs.keys() <= ours.keys()
 
 
-def test_a_mistake_is_one_sentence_of_rank_0(words: list[str], tmp_path: Path) -> None:
-    refused = torchrun("-m", "bes", *words, "--task", "link", "--out", str(tmp_path / "out"), size=2)
-    assert refused.code != 0
-    said = [line for line in refused.err.splitlines() if line.startswith("bes:")]
-    assert said == [
-        "bes: Ranks of torchrun cannot do --task link yet: leave it out, or call `bes run` without torchrun."
-    ]
+def test_a_mistake_is_one_sentence_of_rank_0_and_ends_all(quick: Callable[..., RunConfig]) -> None:
+    """What a process of rank 0's refuses, rank 0 says, and the others end without a word."""
+    links = quick(task="link")
+
+    def work(ranks: ThreadRanks) -> BaseException | None:
+        try:
+            told(ranks, lambda: apart(check_ranks, links, 1, None))  # type: ignore[arg-type]
+        except BaseException as error:
+            return error
+        return None
+
+    first, *others = on_threads(3, work)
+    assert isinstance(first, InputError)
+    sentence = "Ranks of torchrun cannot do --task link yet: leave it out, or call `bes run` without torchrun."
+    assert str(first) == sentence
+    assert [error.code for error in others if isinstance(error, SystemExit)] == [1, 1]
+
+
+def test_a_mistake_leaves_no_folder(quick: Callable[..., RunConfig], small_graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot do --task link yet"):
+        make_plan(lambda: (quick(task="link"), small_graph), [0], tmp_path / "out", 2, 1, None)
     assert not (tmp_path / "out").exists()

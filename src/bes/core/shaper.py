@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -227,11 +227,16 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
 
     def stages(self, X: Array, edge_index: Array | None = None, group: Group | None = None) -> list[Array]:
         """The embeddings as they go in and after each layer; the last is what `transform` gives."""
-        z, around = self._ready(X, edge_index)
-        stages = [z[:]]
+        return list(self.each_stage(X, edge_index, group))
+
+    def each_stage(self, X: Array, edge_index: Array | None = None, group: Group | None = None) -> Iterator[Array]:
+        """What `stages` gives, one after another: whoever lets go of one before the next holds no more than two."""
+        rows, around = self._ready(X, edge_index)
+        z = rows[:]
+        yield inputs.like(z, X)
         for layer in self.layers_:
-            stages.append(apply_layer(layer, stages[-1], around, group or ALONE)[:])
-        return [inputs.like(stage, X) for stage in stages]
+            z = apply_layer(layer, z, around, group or ALONE)[:]
+            yield inputs.like(z, X)
 
     def _through(self, X: Array, edge_index: Array | None, group: Group) -> Rows:
         """The embeddings after all layers; where no layer mixes nodes, made as they are read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -25,7 +26,8 @@ class GraphPart:
         own: Numbers of the own nodes in the whole graph `[n]`, ascending.
         halo: Numbers of the others' nodes with an own neighbour `[h]`, by the rank that owns them, then ascending.
         x: Features of the own nodes `[n, F]`.
-        edge_index: Every edge that enters an own node `[2, e]`: local numbers, sorted by the first row.
+        pointer, column: Every edge that enters an own node: those of node i come from the nodes
+            `column[pointer[i]:pointer[i + 1]]`, local numbers; int32 where they fit.
         degree: Neighbours in the whole graph of own and halo nodes `[n + h]`.
         send: Local numbers of the own nodes that other ranks have in their halos, rank by rank `[s]`.
         send_counts: How many of them each rank gets `[P]`.
@@ -35,7 +37,8 @@ class GraphPart:
     own: Tensor
     halo: Tensor
     x: Features
-    edge_index: Tensor
+    pointer: Tensor
+    column: Tensor
     degree: Tensor
     send: Tensor
     send_counts: Tensor
@@ -50,6 +53,12 @@ class GraphPart:
         """Own and halo nodes."""
         return self.own.numel() + self.halo.numel()
 
+    @property
+    def edge_index(self) -> Tensor:
+        """The edges as pairs of local numbers `[2, e]`, sorted by the first row; made anew, and large."""
+        row = torch.repeat_interleave(self.pointer.diff().long())
+        return torch.stack([row, self.column.long()])
+
     def to(self, device: torch.device | str) -> GraphPart:
         return GraphPart(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 
@@ -58,8 +67,8 @@ class GraphPart:
         tensors = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "x"}
         if isinstance(self.x, Sparse):
             csr = self.x.csr
-            tensors |= {"pointer": csr.crow_indices(), "column": csr.col_indices(), "value": csr.values()}
-            tensors["width"] = torch.tensor(self.x.shape[1])
+            tensors |= {"x.pointer": csr.crow_indices(), "x.column": csr.col_indices(), "x.value": csr.values()}
+            tensors["x.width"] = torch.tensor(self.x.shape[1])
         else:
             tensors["x"] = self.x
         with whole_file(path) as temporary:
@@ -67,14 +76,20 @@ class GraphPart:
 
     @classmethod
     def load(cls, path: Path) -> GraphPart:
-        """Read a part that `save` wrote."""
+        """Read a part that `save` wrote, as a map of the file: what is never touched takes no memory."""
         tensors = load_file(path)
         if "x" not in tensors:
-            pointer, width = tensors.pop("pointer"), int(tensors.pop("width"))
-            row = torch.repeat_interleave(pointer.diff())
-            shape = (pointer.numel() - 1, width)
-            tensors["x"] = Sparse.from_coo(row, tensors.pop("column"), tensors.pop("value"), shape)
+            pointer, column, value, width = (tensors.pop(f"x.{of}") for of in ("pointer", "column", "value", "width"))
+            tensors["x"] = Sparse(csr_of(pointer, column, value, int(width)))
         return cls(**tensors)
+
+
+def csr_of(pointer: Tensor, column: Tensor, value: Tensor, width: int) -> Tensor:
+    """A CSR matrix of these very tensors, `[len(pointer) - 1, width]`."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        shape = (pointer.numel() - 1, width)
+        return torch.sparse_csr_tensor(pointer, column, value, size=shape, check_invariants=False)
 
 
 def cut(graph: Graph, part: Tensor, size: int) -> Iterator[GraphPart]:
@@ -94,12 +109,15 @@ def cut(graph: Graph, part: Tensor, size: int) -> Iterator[GraphPart]:
         halo = halo[torch.argsort(part[halo], stable=True)]
         local = torch.cat([own, halo])
         place[local] = torch.arange(local.numel(), device=part.device)
+        index = torch.int32 if max(here.numel(), local.numel()) < 2**31 else torch.int64
+        starts = torch.cat([degree.new_zeros(1), degree[own].cumsum(0)])
         wanted = [torch.unique(here[owner == other]) if other != rank else own[:0] for other in range(size)]
         yield GraphPart(
             own=own,
             halo=halo,
             x=_rows(graph.x, own),
-            edge_index=torch.stack([place[here], place[there]]),
+            pointer=starts.to(index),
+            column=place[there].to(index),
             degree=degree[local],
             send=place[torch.cat(wanted)],
             send_counts=torch.tensor([nodes.numel() for nodes in wanted]),

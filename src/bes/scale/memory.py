@@ -6,6 +6,7 @@ measured peaks in the tests, within a factor of two.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -128,3 +129,11 @@ def _system() -> float:
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / MIB
+
+
+def give_back() -> None:
+    """Return what was freed to the system, where the C library keeps it otherwise and can be asked (glibc)."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):  # another C library, or Windows
+        return

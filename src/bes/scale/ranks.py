@@ -106,17 +106,23 @@ class Ranks:
         counts = torch.zeros(self.size, dtype=torch.long, device=self.device)
         counts[self.rank] = rows.shape[0]
         dist.all_reduce(counts)
-        most = int(counts.max())
-        padded = rows.new_zeros(most, *rows.shape[1:])
-        padded[: rows.shape[0]] = rows
-        found = [torch.empty_like(padded) for _ in range(self.size)]
-        dist.all_gather(found, padded)
-        return torch.cat([part[:count] for part, count in zip(found, counts.tolist(), strict=True)]).to(here)
+        found = rows.new_empty(int(counts.sum()), *rows.shape[1:])
+        # each rank's rows go straight to their place: padded ones would be held three times
+        for rank, part in enumerate(found.split(counts.tolist())):
+            if rank == self.rank:
+                part.copy_(rows)
+            if len(part):
+                dist.broadcast(part, rank)
+        return found.to(here)
 
-    def exchange(self, rows: Tensor, send: list[int], receive: list[int]) -> Tensor:
-        """Rows for each other rank, `send[r]` of them for rank r, against the `receive[r]` rows that it sends."""
+    def exchange(self, rows: Tensor, send: list[int], receive: list[int], into: Tensor | None = None) -> Tensor:
+        """Rows for each other rank, `send[r]` of them for rank r, against the `receive[r]` rows that it sends.
+
+        Args:
+            into: Where they are put, `[sum of receive, ...]`; a new tensor by default.
+        """
         self._count("exchange", rows)
-        found = rows.new_empty(sum(receive), *rows.shape[1:])
+        found = rows.new_empty(sum(receive), *rows.shape[1:]) if into is None else into
         dist.all_to_all_single(found, rows.contiguous(), receive, send)
         return found
 

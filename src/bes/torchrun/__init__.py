@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.pipeline.ranks import RankResult, RankRun
+from bes.pipeline.ranks import RankRun
 from bes.runs import start_worker
 from bes.scale.distributed import OwnSplit
 from bes.scale.halo import GraphPart
@@ -52,17 +52,16 @@ def run_on_ranks(
         The run's folder, on rank 0.
     """
     with joined(device) as ranks:
-        plan = _told(ranks, lambda: apart(make_plan, read, seeds, out, ranks.size, jobs, log))
+        plan = told(ranks, lambda: apart(make_plan, read, seeds, out, ranks.size, jobs, log))
         if plan.missing:
             part = GraphPart.load(plan.part(ranks.rank)).to(ranks.device)
         for seed in plan.missing:
             split = OwnSplit(**load_file(plan.split(seed, ranks.rank))).to(ranks.device)
             ranks.traffic = {}
             shards = Shards(plan.folder / str(seed), ranks)
-            result = RankRun(plan.config, seed, part, split, ranks, shards).run()
-            result.save(plan.result(seed, ranks.rank))
-            told = ranks.collect({"peak_mib": result.peak_mib, "traffic": ranks.traffic, "nodes": _sizes(part)})
-            _told(ranks, lambda: apart(record, plan, seed, _light(result), told))  # noqa: B023 (called at once)
+            result = RankRun(plan.config, seed, part, split, ranks, shards, plan.kept(seed, ranks.rank)).run()
+            facts = ranks.collect({"peak_mib": result.peak_mib, "traffic": ranks.traffic, "nodes": _sizes(part)})
+            told(ranks, lambda: apart(record, plan, seed, result, facts))  # noqa: B023 (called at once)
         if ranks.rank == 0:
             shutil.rmtree(plan.folder, ignore_errors=True)
         return plan.path if ranks.rank == 0 else None
@@ -72,14 +71,7 @@ def _sizes(part: GraphPart) -> dict[str, int]:
     return {"own": part.n_own, "halo": part.n_local - part.n_own}
 
 
-def _light(result: RankResult) -> RankResult:
-    """Without tensors of nodes, which go by files."""
-    result.tensors = {}
-    result.model.to("cpu")
-    return result
-
-
-def _told(ranks: Ranks, work: Callable[[], T]) -> T:
+def told(ranks: Ranks, work: Callable[[], T]) -> T:
     """What rank 0 finds, on every rank; its mistakes end all of them, and it alone says why."""
     found: T | InputError | None = None
     if ranks.rank == 0:

@@ -26,6 +26,7 @@ from bes.pipeline.results import prepare
 from bes.records import RunDirectory, data_hash, library_version
 from bes.scale.distributed import OwnSplit
 from bes.scale.halo import cut
+from bes.scale.kept import Kept
 from bes.scale.partition import partition
 
 #: The folder of parts and shards in a run's folder, while it runs.
@@ -52,8 +53,9 @@ class Plan:
     def split(self, seed: int, rank: int | str) -> Path:
         return self.folder / f"split-{seed}-{rank}.safetensors"
 
-    def result(self, seed: int, rank: int) -> Path:
-        return self.folder / str(seed) / f"result-{rank}.safetensors"
+    def kept(self, seed: int, rank: int) -> Kept:
+        """What a rank leaves of a seed."""
+        return Kept(self.folder / str(seed), rank)
 
 
 def make_plan(

@@ -20,16 +20,16 @@ from bes.torchrun.plan import Plan
 
 def record(plan: Plan, seed: int, result: RankResult, told: list[dict[str, Any]]) -> None:
     """Put together what the ranks have left of a seed, score it, and add it to the run's folder."""
-    pieces = [load_file(plan.result(seed, rank)) for rank in range(len(told))]
-    order = torch.cat([piece["own"] for piece in pieces]).argsort()
+    kept = [plan.kept(seed, rank) for rank in range(len(told))]
+    order = torch.cat([load_file(plan.part(rank))["own"] for rank in range(len(told))]).argsort()
 
     def whole(name: str) -> Tensor:
-        return torch.cat([piece[name] for piece in pieces])[order]
+        return torch.cat([one.load(name) for one in kept])[order]
 
     arrays = load_file(plan.split(seed, "all"))
     name, n_classes = bytes(arrays.pop("name").tolist()).decode(), int(arrays.pop("n_classes"))
     split = NodeSplit(arrays["train"], arrays["val"], arrays["test"], name, n_classes, arrays["labels"])
-    stages = [whole(f"stage.{i}") for i in range(sum(key.startswith("stage.") for key in pieces[0]))]
+    stages = [whole(f"stage.{i}") for i in range(sum(name.startswith("stage.") for name in kept[0].names()))]
     task, shaper = NodeTask(split, stages[0]), result.model.shaper
     assert shaper is not None  # check_ranks has refused what has none
     boundaries = [at.nonzero().flatten().numpy() for at in whole("boundaries").T]
