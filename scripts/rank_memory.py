@@ -31,13 +31,13 @@ def main() -> None:
     parser.add_argument("--noise", type=float, default=0.2)
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        graph = Path(folder) / "blocks.npz"
-        write_npz(sbm(told.nodes, 16, told.features, degree=14.0, noise=told.noise, separation=3.0), graph)
-        print(json.dumps(measured(graph, Path(folder), told), indent=1))
+        print(json.dumps(measure(told, Path(folder)), indent=1))
 
 
-def measured(graph: Path, folder: Path, told: argparse.Namespace) -> dict[str, Any]:
-    """Both runs, one after the other."""
+def measure(told: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Both runs, one after the other, on a graph that is made here."""
+    graph = folder / "blocks.npz"
+    write_npz(sbm(told.nodes, 16, told.features, degree=14.0, noise=told.noise, separation=3.0), graph)
     settings = {
         "encoders.epochs": told.epochs,
         "decoder.epochs": told.epochs,
