@@ -50,6 +50,7 @@ check-results: setup
 speed: setup
 	$(BIN)/python scripts/speed.py
 	$(BIN)/python scripts/cost_model.py --measure
+	$(BIN)/python scripts/large.py
 
 picture: demo
 	$(BIN)/python scripts/picture.py

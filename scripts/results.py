@@ -18,6 +18,7 @@ from pathlib import Path
 
 import cost_model
 import first_look
+import large
 import links
 import speed
 import when_it_helps
@@ -182,7 +183,14 @@ def check() -> None:
     """Exit with a complaint if a page differs from what the records say."""
     made = [
         page
-        for part in (documents, first_look.documents, links.documents, speed.documents, cost_model.documents)
+        for part in (
+            documents,
+            first_look.documents,
+            links.documents,
+            speed.documents,
+            large.documents,
+            cost_model.documents,
+        )
         for page in part().items()
     ]
     pages = dict(made)  # README.md has a part of each

@@ -36,7 +36,7 @@ def test_the_example_of_links_runs(capsys):
     assert names["auc"] > 0.75
 
 
-@pytest.mark.parametrize("name", ["first_look", "links", "speed", "cost_model"])
+@pytest.mark.parametrize("name", ["first_look", "links", "speed", "large", "cost_model"])
 def test_the_results_are_what_the_committed_records_say(name, monkeypatch):
     for path, text in script(name, monkeypatch).documents().items():
         assert path.read_text() == text, f"{path.name} is not what scripts/{name}.py --write makes of the records"
