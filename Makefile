@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.current
 
-# Threads that wait by spinning bring a shared machine to a halt.
+# What the commands tell torch themselves (src/bes/machine.py), for tests and scripts.
 export OMP_WAIT_POLICY ?= PASSIVE
+export THP_MEM_ALLOC_ENABLE ?= 1
 
 .PHONY: setup demo test lint clean docs first-look links results check-results speed picture screenshots
 

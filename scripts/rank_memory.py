@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from typing import Any
 
 from bes.graph.readers import write_npz
 from bes.graph.synthetic import sbm
+from bes.machine import MAPS, TOLD_MAPS
 
 
 def main() -> None:
@@ -70,7 +72,8 @@ def measure(told: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def watched(command: list[str]) -> list[list[float]]:
     """Runs the command; the peaks in MiB of itself, of its children and of theirs."""
-    process = subprocess.Popen(command)
+    # one process would keep freed memory while it trains, and ranks never do: it must not look larger for that
+    process = subprocess.Popen(command, env={**os.environ, TOLD_MAPS: str(MAPS)})
     peaks: list[dict[int, float]] = [{}, {}, {}]
     while process.poll() is None:
         alive, level = _processes(), {process.pid}

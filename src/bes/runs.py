@@ -19,6 +19,7 @@ import torch
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
+from bes.machine import cores
 from bes.pipeline import arms_of, check, run_seed
 from bes.pipeline.batching import settled
 from bes.pipeline.methods import resolved, study_of
@@ -83,7 +84,7 @@ def run(
             keep(_run_one(config, graph, seed, method, directory.path, log, studies, watch))
         return directory
     jobs = min(jobs, len(missing))
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = max(1, cores() // jobs)
     context = get_context("spawn")  # forked torch threads hang
     lifeline, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, lifeline))

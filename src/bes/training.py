@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bes.graph.pairs import pair_loss
+from bes.machine import retained
 
 if TYPE_CHECKING:
     from bes.graph.pairs import PairSplit
@@ -41,6 +42,7 @@ class TrainLog:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
+@retained()
 def train(
     model: nn.Module,
     forward: Callable[..., Out],

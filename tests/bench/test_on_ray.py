@@ -23,6 +23,7 @@ from bes.bench.units import Outcome, Unit
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.catalog import load
+from bes.machine import cores
 from bes.records import data_hash, library_version
 
 ray = pytest.importorskip("ray")
@@ -262,7 +263,7 @@ def test_ctrl_c_ends_a_cluster_of_its_own(graph_file: Path) -> None:
     driver = subprocess.Popen(command, env=environment, start_new_session=True, **pipes)
     assert driver.stdout is not None
     threads, process = map(int, driver.stdout.readline().split())
-    assert (threads, gone(process)) == (max(3, os.cpu_count() or 1) // 3, False)
+    assert (threads, gone(process)) == (max(3, cores()) // 3, False)
     os.killpg(driver.pid, signal.SIGINT)
     out, errors = driver.communicate(timeout=SECONDS)
     assert out == ""

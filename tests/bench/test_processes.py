@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bes.bench import processes
 from bes.bench.processes import Processes
 from bes.bench.units import Outcome, Unit, Worker
 from bes.config import RunConfig
@@ -142,13 +143,14 @@ def test_data_that_changed_meanwhile_fail_the_unit_and_leave_the_worker(
 
 
 def test_the_cores_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(processes, "cores", lambda: 8)
     assert [Processes(jobs)._threads for jobs in (1, 3, 8, 20)] == [8, 2, 1, 1]
 
 
 PARENT = """
 import sys
 from bes.graph.catalog import load
+from bes.bench import processes
 from bes.bench.processes import Processes
 from bes.bench.units import Unit
 from bes.config import RunConfig

@@ -13,8 +13,7 @@ import torch
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.graph.synthetic import sbm
-from bes.scale import memory
-from bes.scale.memory import Estimate, Layers, available, estimate, give_back
+from bes.scale.memory import BASE, Estimate, Layers, estimate
 
 #: A seed in a process of its own, whose records say what was estimated and the peak of the whole process.
 SEED = """
@@ -62,7 +61,7 @@ def layers(kind: str = "gcn") -> tuple[Layers, Layers]:
 
 def test_the_peak_is_what_stays_and_the_largest_stage():
     found = Estimate({"data": 10.0, "encoders": 5.0, "decoder": 7.0})
-    assert found.peak == memory.BASE + 17.0
+    assert found.peak == BASE + 17.0
 
 
 def test_wider_networks_more_edges_and_attention_need_more():
@@ -81,24 +80,3 @@ def test_parts_bound_what_a_step_holds():
     wide = Layers(["gatv2"], (8, 256, 256)), Layers(["cheb"], (256, 64, 4))
     full, parts = (estimate(graph, *wide, 2, parts=given).stages["encoders"] for given in (None, (40, 2)))
     assert parts < full / 2
-
-
-def test_a_limit_of_the_group_counts_where_it_is_lower(monkeypatch, tmp_path: Path):
-    whole = available(torch.device("cpu"))
-    assert whole > 0
-    (tmp_path / "memory.max").write_text("104857600\n")
-    (tmp_path / "memory.current").write_text("52428800\n")
-    monkeypatch.setattr(memory, "CGROUP", tmp_path)
-    assert available(torch.device("cpu")) == 50.0
-    (tmp_path / "memory.max").write_text("max\n")
-    assert available(torch.device("cpu")) > 50.0
-
-
-def test_giving_memory_back_does_nothing_where_the_system_has_no_way(monkeypatch):
-    give_back()
-
-    def missing(_: object) -> object:
-        return object()  # a C library without malloc_trim
-
-    monkeypatch.setattr(memory.ctypes, "CDLL", missing)
-    give_back()

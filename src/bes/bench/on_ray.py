@@ -15,6 +15,7 @@ from bes.bench.data import load_checked
 from bes.bench.units import Outcome, Unit, Worker
 from bes.errors import InputError
 from bes.graph.graph import Graph
+from bes.machine import cores, told
 from bes.records import library_version
 
 #: How many actors in a row may die before they are at a unit: the cluster uses a lost node until it misses it.
@@ -61,9 +62,8 @@ class RayCrew:
     def _hire(self, worker: int) -> tuple[Any, Any]:
         # In another's stead it asks for nothing: a cluster that lost a node may never have a free CPU again.
         cpus = 0 if worker in self._lost else self.threads
-        # Before torch is loaded there, whoever started the cluster: see bes.cli.
-        environment = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
-        options = self._make.options(num_cpus=cpus, runtime_env={"env_vars": environment})
+        # Before torch is loaded there, whoever started the cluster.
+        options = self._make.options(num_cpus=cpus, runtime_env={"env_vars": told()})
         actor = options.remote(self.threads, library_version())
         return actor, actor.place.remote()
 
@@ -197,7 +197,7 @@ def _connect(ray: Any, address: str, jobs: int) -> None:
             ray.init(log_to_driver=False)
             return
         try:
-            ray.init(num_cpus=max(jobs, os.cpu_count() or 1), **quiet)
+            ray.init(num_cpus=max(jobs, cores()), **quiet)
         except ValueError:  # a cluster that is there has its own number
             ray.init(**quiet)
     except (OSError, ValueError, RuntimeError) as error:

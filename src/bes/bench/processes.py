@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -10,6 +9,7 @@ from multiprocessing.process import BaseProcess
 from typing import Protocol
 
 from bes.bench.units import Outcome, Unit
+from bes.machine import cores
 
 
 class Crew(Protocol):
@@ -37,7 +37,7 @@ class Processes:
     def __init__(self, jobs: int) -> None:
         self.size = jobs
         self._context = get_context("spawn")  # forked torch threads hang
-        self._threads = max(1, (os.cpu_count() or 1) // jobs)
+        self._threads = max(1, cores() // jobs)
         self._lifeline, self._ours = self._context.Pipe(duplex=False)
         self._members: dict[int, tuple[BaseProcess, Connection]] = {}
         self._at: dict[int, Unit] = {}

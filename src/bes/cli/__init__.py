@@ -5,7 +5,6 @@ Heavy imports happen inside the commands, so that `bes --help` answers at once.
 
 from __future__ import annotations
 
-import os
 import sys
 
 from rich.console import Console
@@ -13,9 +12,9 @@ from rich.console import Console
 from bes.cli import bench, data, methods, query, run, runs, shape
 from bes.cli.app import app
 from bes.errors import InputError
+from bes.machine import prepare
 
-# Before torch is loaded: threads that wait by spinning bring a shared machine to a halt.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+prepare()  # the commands load torch
 
 __all__ = ["app", "bench", "data", "main", "methods", "query", "run", "runs", "shape"]
 

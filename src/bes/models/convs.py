@@ -54,7 +54,8 @@ class ChebConv(FilterConv):
 
     def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
         zeroth, first, second = parts
-        return zeroth - second + ops.cheb @ (first + 2 * (ops.cheb @ second))  # Clenshaw: T_2 = 2 L^ L^ - I
+        inner = torch.add(first, ops.cheb @ second, alpha=2)  # Clenshaw: T_2 = 2 L^ L^ - I
+        return (zeroth - second).add_(ops.cheb @ inner)
 
     def sweeps(self) -> Sequence[Sweep]:
         return self._inner, self._outer
@@ -111,7 +112,7 @@ class SAGEConv(FilterConv):
         return torch.cat([ops.mean @ x, x], dim=1)
 
     def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
-        return ops.mean @ parts[0] + parts[1]
+        return (ops.mean @ parts[0]).add_(parts[1])
 
 
 class GraphConv(FilterConv):
@@ -128,7 +129,7 @@ class GraphConv(FilterConv):
         return torch.cat([ops.sum @ x, x], dim=1)
 
     def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
-        return ops.sum @ parts[0] + parts[1]
+        return (ops.sum @ parts[0]).add_(parts[1])
 
 
 class Linear(FilterConv):

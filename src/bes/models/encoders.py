@@ -53,7 +53,7 @@ class Encoder(nn.Module):
     def embed(self, x: Features, ops: Operators) -> Tensor:
         """relu(conv1(X)): `[N, channels]`."""
         hidden: Tensor = self.conv1(x, ops)
-        return hidden.relu()
+        return hidden.relu_()
 
     def forward(self, x: Features, ops: Operators, rng: torch.Generator | None = None) -> Tensor:
         """Logits `[N, C]`; `rng` is the stream of the dropout, used in training mode only."""

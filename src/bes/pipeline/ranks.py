@@ -14,6 +14,7 @@ from bes.checkpoint import NodeModel, make_decoder, make_encoders
 from bes.config import RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
+from bes.machine import give_back
 from bes.models.base import FilterConv
 from bes.models.convs import CONVS
 from bes.models.decoders import Decoder, DecoderNet
@@ -25,7 +26,6 @@ from bes.scale.exchange import Halo, RankOperators
 from bes.scale.group import RankGroup
 from bes.scale.halo import GraphPart
 from bes.scale.kept import Kept
-from bes.scale.memory import give_back
 from bes.scale.ranks import Ranks
 from bes.scale.resume import ShapingShards
 from bes.scale.sharded import Shards

@@ -6,19 +6,15 @@ measured peaks in the tests, within a factor of two.
 
 from __future__ import annotations
 
-import ctypes
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
+from bes.machine import MIB, free_mib
 from bes.scale.batches import sizes
-
-MIB = 2**20
 
 #: Python with torch, scikit-learn and this library, before any graph, in MiB.
 BASE = 400
@@ -34,10 +30,6 @@ ATTENTION = {"gat": 8, "gatv2": 6}
 
 #: Bytes of an edge and direction: its two ends; and while operators are built from it, with keys and their order.
 ARC, BUILT = 16, 80
-
-
-#: Where Linux says what a group of processes, such as a container, may take.
-CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
@@ -108,32 +100,5 @@ def _piece(n: int, arcs: int, n_parts: int, per_step: int) -> tuple[int, int]:
 
 
 def available(device: torch.device) -> float:
-    """Memory that this process may still take on `device`, in MiB, by the system and by the limits of its group."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0] / MIB
-    found = [_system()]
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
-        try:
-            found.append((int((CGROUP / limit).read_text()) - int((CGROUP / used).read_text())) / MIB)
-        except (OSError, ValueError):  # not there, or without a limit
-            continue
-    return max(0.0, min(found))
-
-
-def _system() -> float:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / MIB
-
-
-def give_back() -> None:
-    """Return what was freed to the system, where the C library keeps it otherwise and can be asked (glibc)."""
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError, TypeError):  # another C library, or Windows
-        return
+    """Memory that this process may still take on `device`, in MiB."""
+    return torch.cuda.mem_get_info(device)[0] / MIB if device.type == "cuda" else free_mib()

@@ -7,7 +7,6 @@ that machines must share it.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -21,6 +20,7 @@ from safetensors.torch import load_file
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
+from bes.machine import cores
 from bes.pipeline.ranks import RankRun
 from bes.runs import start_worker
 from bes.scale.distributed import OwnSplit
@@ -91,9 +91,7 @@ def apart(work: Callable[..., T], *given: Any) -> T:
     context = get_context("spawn")
     lifeline, ours = context.Pipe(duplex=False)
     try:
-        with ProcessPoolExecutor(
-            1, context, initializer=start_worker, initargs=(os.cpu_count() or 1, lifeline)
-        ) as pool:
+        with ProcessPoolExecutor(1, context, initializer=start_worker, initargs=(cores(), lifeline)) as pool:
             return pool.submit(work, *given).result()
     except BrokenProcessPool:
         raise InputError(

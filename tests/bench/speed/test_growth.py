@@ -16,7 +16,7 @@ from bes.bench.speed.workload import STAGES, make, read, run
 
 
 def test_a_process_is_watched_from_outside() -> None:
-    tiny = watch([sys.executable, "-c", "print(1)"])
+    tiny = watch([sys.executable, "-c", "sum(range(5_000_000)); print(1)"])  # long enough to be seen
     large = watch([sys.executable, "-c", "x = b'1' * (200 << 20); import time; time.sleep(0.2); print(len(x))"])
     assert (tiny.output, large.output) == ("1\n", f"{200 << 20}\n")
     assert tiny.seconds > 0

@@ -64,9 +64,26 @@ def test_every_part_is_told_with_what_is_reached() -> None:
     assert "n^1.5" not in text  # only shaping looks for neighbours
 
 
+def test_huge_pages_have_a_table_of_their_own() -> None:
+    huge = {"huge_ours_ms": 1.0, "huge_rival_ms": 2.0, "huge_ratio": 2.0}
+    text = page([LINES[0] | huge, LINES[1]], "x.png")
+    assert "| gcn | 1.0 / 2.0 = **2.0** |" in text
+    assert "of the same ratios 0 of 1\nhold so (not gcn on cora), and none of 1 is slower" in text
+    assert "huge pages for both" not in page(LINES, "x.png")
+
+
 def test_a_slower_step_is_named() -> None:
     slow = line("conv-step", "pubmed", "gatv2", 2.0, 1.0)
     assert "1 of 3 are slower than PyTorch Geometric's (gatv2 on pubmed)" in page([*LINES[:2], slow], "x.png")
+
+
+def test_a_product_that_a_cache_serves_explains_growth() -> None:
+    small = line("roofline", "sbm-10", "sparse product, gcn", 10.0, 15.0, bytes=100.0)
+    large = line("roofline", "sbm-100", "sparse product, gcn", 100.0, 90.0, bytes=1000.0)
+    text = page([*LINES[3:5], small, large], "x.png")
+    assert "at 150% of the triad's rate on sbm-10 and at 90% on sbm-100" in text
+    assert "with the power 1.00 of its bytes" in text
+    assert "of the triad's rate on" not in page([*LINES[3:5], large], "x.png")
 
 
 def test_a_measured_ceiling_explains_what_is_low() -> None:

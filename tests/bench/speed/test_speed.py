@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from bes.bench import speed
+from bes.bench.speed import rivals
 from bes.bench.speed.kept import Kept
 from bes.bench.speed.model import Timing, in_turns
 from bes.bench.speed.rivals import CONVOLUTIONS, GRAPHS, WIDTH, _pyg, conv_steps, our_step, their_step
@@ -71,11 +72,11 @@ def test_bytes_of_a_sparse_product_are_counted() -> None:
 
 
 def test_the_roofline_says_shares_of_two_limits() -> None:
-    found = list(roofline(nodes=2_000, length=1 << 16, side=64))
+    found = list(roofline(nodes=20_000, length=1 << 16, side=64))
     limits, products = found[:2], found[2:]
     assert [one.name for one in limits] == ["triad, GB/s", "gemm, GFLOP/s"]
     assert all(one.more["limit"] > 0 for one in limits)
-    assert len(products) == 8
+    assert len(products) == 9
     assert all(one.ratio is not None and one.ratio > 0 for one in products)
     for one in products:
         known = one.as_dict()
@@ -107,6 +108,20 @@ def test_kinds_can_be_forgotten_and_other_work_is_not_known(tmp_path: Path) -> N
     kept.forget(["growth"])
     assert [line["kind"] for line in kept.lines()] == ["conv-step"]
     assert len((tmp_path / "timings.old.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_process_of_its_own_takes_the_steps() -> None:
+    found = rivals._apart("digits", 0.0, "0")
+    assert list(found) == list(CONVOLUTIONS)
+    assert all(ours > 0 and rival > 0 for ours, rival in found.values())
+
+
+def test_steps_are_taken_with_torch_as_it_comes_and_with_huge_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    took = {"0": {"gcn": (2.0, 8.0)}, "1": {"gcn": (1.0, 3.0)}}
+    monkeypatch.setattr(rivals, "_apart", lambda _name, _seconds, pages: took[pages])
+    (one,) = conv_steps(("citeseer",))
+    assert (one.name, one.ours_ms, one.rival_ms, one.ratio) == ("gcn", 2.0, 8.0, 4.0)
+    assert one.more == {"huge_ours_ms": 1.0, "huge_rival_ms": 3.0, "huge_ratio": 3.0}
 
 
 def test_graphs_that_are_not_here_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from bes.bench.speed.kept import Line
-from bes.bench.speed.roofline import PLACED, RANDOM
+from bes.bench.speed.roofline import PLACED, PRODUCT, RANDOM
 from bes.bench.speed.tables import one, table
-from bes.bench.speed.text import DENSE, LIMITS, LOW, PARTS, READ, SHARE
+from bes.bench.speed.text import CACHED, DENSE, LIMITS, LOW, PARTS, READ, SHARE
 
 
 def limits(lines: Sequence[Line]) -> str:
@@ -18,7 +19,7 @@ def limits(lines: Sequence[Line]) -> str:
     )
     header = ["product", "graph", "ms", "at the limit, ms", "share", "measured ceiling, ms", "share of it"]
     return LIMITS.format(measured=measured, table=table(header, [_row(line) for line in shares]), low=_low(shares)) + (
-        _parts(shares)
+        _cached(shares) + _parts(shares)
     )
 
 
@@ -37,6 +38,18 @@ def _low(shares: Sequence[Line]) -> str:
     random = next(line["ratio"] for line in shares if line["name"] == RANDOM)
     best = max(line["ratio"] for line in sparse) / random
     return LOW.format(share=SHARE, names="; ".join(names), random=random, best=best)
+
+
+def _cached(shares: Sequence[Line]) -> str:
+    """How a product grows between two graphs of which a cache may hold the smaller; nothing where one is missing."""
+    found = sorted((line for line in shares if line["name"] == PRODUCT), key=lambda line: line.get("bytes", 0))
+    if len(found) < 2:
+        return ""
+    small, large = found[0], found[-1]
+    power = math.log(large["ours_ms"] / small["ours_ms"]) / math.log(large["bytes"] / small["bytes"])
+    return CACHED.format(
+        small=small["graph"], at_small=small["ratio"], large=large["graph"], at_large=large["ratio"], power=power
+    )
 
 
 def _parts(shares: Sequence[Line]) -> str:

@@ -9,7 +9,7 @@ from bes.bench.speed.kept import Line
 from bes.bench.speed.limits import limits
 from bes.bench.speed.rivals import CONVOLUTIONS, GRAPHS
 from bes.bench.speed.tables import one, table
-from bes.bench.speed.text import BARS, BUSY, CONV, HEAD, STAGES
+from bes.bench.speed.text import BARS, BUSY, CONV, HEAD, HUGE, STAGES
 
 
 def page(lines: Sequence[Line], figure: str) -> str:
@@ -45,22 +45,45 @@ def _busy(lines: Sequence[Line]) -> str:
 def _conv(lines: Sequence[Line]) -> str:
     graphs = list(dict.fromkeys(line["graph"] for line in lines))
     by = {(line["graph"], line["name"]): line for line in lines}
-    rows = [
-        [name, *(_pair(by.get((graph, name))) for graph in graphs)]
-        for name in dict.fromkeys(line["name"] for line in lines)
-    ]
+    header, names = ["convolution", *graphs], dict.fromkeys(line["name"] for line in lines)
+    rows = [[name, *(_pair(by.get((graph, name))) for graph in graphs)] for name in names]
     worst = min(lines, key=lambda line: float(line["ratio"]))
     asked = [(BARS[key], by[key]["ratio"]) for key in BARS if key in by]
     held = sum(ratio >= bar for bar, ratio in asked)
+    huge = [_with_huge_pages(line) for line in lines if "huge_ratio" in line]
     return CONV.format(
-        table=table(["convolution", *graphs], rows),
+        table=table(header, rows),
         least=f"{worst['ratio']:.1f} ({worst['name']} on {worst['graph']})",
         held=held,
         asked=len(asked),
         slower=_slower(lines),
         absent=_absent(by),
         bars=", ".join(f"{name} on {graph} {bar:g}" for (graph, name), bar in BARS.items()),
+    ) + (_huge(header, huge) if huge else "")
+
+
+def _with_huge_pages(line: Line) -> Line:
+    """The line as it is with them."""
+    return {**line, **{key: line[f"huge_{key}"] for key in ("ours_ms", "rival_ms", "ratio")}}
+
+
+def _huge(header: list[str], lines: Sequence[Line]) -> str:
+    """The second table, and which ratios hold there."""
+    by = {(line["graph"], line["name"]): line for line in lines}
+    names = dict.fromkeys(line["name"] for line in lines)
+    missed = [f"{name} on {graph}" for (graph, name), bar in BARS.items() if _ratio(by, graph, name) < bar]
+    asked = sum(key in by for key in BARS)
+    return HUGE.format(
+        table=table(header, [[name, *(_pair(by.get((graph, name))) for graph in header[1:])] for name in names]),
+        asked=asked,
+        held=asked - len(missed),
+        missed=f" (not {', '.join(missed)})" if missed else "",
+        slower=_slower(lines),
     )
+
+
+def _ratio(by: dict[tuple[str, str], Line], graph: str, name: str) -> float:
+    return float(by[graph, name]["ratio"]) if (graph, name) in by else float("inf")
 
 
 def _slower(lines: Sequence[Line]) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -55,16 +59,35 @@ class TwoLayers(nn.Module):
         return out
 
 
-def conv_steps(graphs: tuple[str, ...] = GRAPHS) -> Iterator[Timing]:
-    """Every convolution on every graph that is here."""
+def conv_steps(graphs: tuple[str, ...] = GRAPHS, seconds: float = 3.0) -> Iterator[Timing]:
+    """Every convolution on every graph that is here, with torch as it comes; beside it, both with huge pages."""
     for name in graphs:
         if find(lookup(name)) is None:
             continue
-        graph = load(name)
-        split = make_split(graph, "random", 0)
-        for conv, layer in _pyg().items():
-            ours, rival = in_turns(our_step(conv, graph, split), their_step(layer, graph, split), seconds=3.0)
-            yield Timing("conv-step", name, conv, ours, rival)
+        plain, huge = (_apart(name, seconds, pages) for pages in ("0", "1"))
+        for conv, (ours, rival) in plain.items():
+            mine, theirs = huge[conv]
+            more = {"huge_ours_ms": mine, "huge_rival_ms": theirs, "huge_ratio": theirs / mine}
+            yield Timing("conv-step", name, conv, ours, rival, more)
+
+
+def _apart(name: str, seconds: float, pages: str) -> dict[str, tuple[float, float]]:
+    """Milliseconds of ours and theirs by convolution, in a process of its own: torch asks once for its pages."""
+    call = "from bes.bench.speed.rivals import main; main()"
+    told = {**os.environ, "THP_MEM_ALLOC_ENABLE": pages}
+    done = subprocess.run(
+        [sys.executable, "-c", call, name, str(seconds)], env=told, stdout=subprocess.PIPE, text=True, check=True
+    )
+    found: dict[str, tuple[float, float]] = json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    """`GRAPH SECONDS`: prints what was measured, in turns, as JSON."""
+    graph = load(sys.argv[1])
+    split = make_split(graph, "random", 0)
+    pairs = {conv: (our_step(conv, graph, split), their_step(layer, graph, split)) for conv, layer in _pyg().items()}
+    print(json.dumps({conv: in_turns(*pair, seconds=float(sys.argv[2])) for conv, pair in pairs.items()}))
 
 
 class Step:

@@ -24,6 +24,9 @@ NODES, DEGREE, WIDTH = 1_000_000, 14.0, 64
 #: What the memory gives to a graph without order in its nodes, and what memory costs that nobody has touched yet.
 RANDOM, FRESH = "rows in random order", "fresh memory"
 
+#: The product that is measured on two graphs.
+PRODUCT = "sparse product, gcn"
+
 #: The dense product without asking for memory.
 PLACED = "dense product, into memory that is there"
 
@@ -40,6 +43,7 @@ def roofline(nodes: int = NODES, length: int = LENGTH, side: int = SIDE) -> Iter
     """
     limits = Limits(length, side)
     yield from limits.measured()
+    yield _in_cache(limits, nodes // 10)
     graph = sbm(n_nodes=nodes, n_classes=10, n_features=10, degree=DEGREE)
     ops = Operators(graph.edge_index, nodes)
     x, there = torch.randn(nodes, WIDTH), torch.empty(nodes, WIDTH)
@@ -58,6 +62,14 @@ def roofline(nodes: int = NODES, length: int = LENGTH, side: int = SIDE) -> Iter
         parts = {"reading_ms": reading, "fresh_ms": asking, "rest_ms": rest}
         yield limits.timing(f"sbm-{nodes}", work, took, speed, parts)
     yield from _dense(limits, x, there)
+
+
+def _in_cache(limits: Limits, nodes: int) -> Timing:
+    """GCN's product on a smaller graph, whose rows a large cache holds: what the growth of products begins with."""
+    graph = sbm(n_nodes=nodes, n_classes=10, n_features=10, degree=DEGREE)
+    matrix, x = Operators(graph.edge_index, nodes).gcn, torch.randn(nodes, WIDTH)
+    took, *speed = in_turns(partial(matmul, matrix, x), *limits.calls, seconds=3.0)
+    return limits.timing(f"sbm-{nodes}", _sparse(matrix.csr, WIDTH, PRODUCT), took, speed)
 
 
 def _dense(limits: Limits, x: Tensor, there: Tensor) -> Iterator[Timing]:

@@ -36,11 +36,29 @@ CONV = """## One training step against PyTorch Geometric
 
 Forward, backward and Adam of two layers, 64 wide, on the full graph: ours / PyTorch Geometric, in milliseconds, and
 the ratio. Ours is the step that `bes run` takes: sparse features, cached operators with their transposes, fused
-Adam. PyTorch Geometric's is its usual example: dense features, its layers as they come, Adam.
+Adam. PyTorch Geometric's is its usual example: dense features, its layers as they come, Adam. Both with torch as it
+comes, in a process of their own.
 
 {table}
 
 The least ratio is {least}: {slower}. Of the {asked} ratios that are asked for ({bars}), {held} hold.{absent}
+"""
+
+CACHED = """
+GCN's product moves its bytes at {at_small:.0%} of the triad's rate on {small} and at {at_large:.0%} on {large}. Above
+100% they come from a cache and not from the memory. Between the two it grows with the power {power:.2f} of its bytes,
+and stages that consist of such products grow with it: what is left is an order of the nodes that keeps neighbours
+together.
+"""
+
+HUGE = """
+The same with huge pages for both, which `bes` asks for and a user of PyTorch Geometric can ask for
+(`THP_MEM_ALLOC_ENABLE=1`):
+
+{table}
+
+They help the rival more, whose large dense arrays are fresh memory in each step: of the same ratios {held} of {asked}
+hold so{missed}, and {slower}.
 """
 
 STAGES = """## Stages of a run
