@@ -76,7 +76,7 @@ def _stages(sizes: Sizes, halo: float) -> dict[str, tuple[list[Work], Traffic]]:
     step = cost.iteration(256 / RANKS, SAMPLE / RANKS, WIDTH, CLASSES)
     return {
         "encoder's epoch, GCN": (
-            [*cost.encoder_step("gcn", sizes), *cost.inference("gcn", sizes)],
+            [*cost.encoder_step("gcn", sizes, ranks=True), *cost.inference("gcn", sizes)],
             traffic.encoder_epoch(gcn, sizes, RANKS, halo),
         ),
         "decoder's epoch, Cheb": (

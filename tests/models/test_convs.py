@@ -117,6 +117,28 @@ def test_propagating_once_gives_the_same(name: str, n_features: int, width: int)
     torch.testing.assert_close(conv.transform(conv.propagate(x, ops)), conv(x, ops), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("edges", [0, 1, 8])
+@pytest.mark.parametrize("name", CONVS)
+def test_a_layer_on_features_that_stay_follows_its_weights(name: str, edges: int, sparse: bool) -> None:
+    """With few edges features are propagated each time, with many once: values and gradients are the same."""
+    conv = CONVS[name](6, 5, generator=generator(0, "init"))
+    x: Features = torch.randn(60, 6, generator=generator(6, "x"))
+    x = Sparse.from_dense(x) if sparse else x
+    found = hubs()
+    ops = Operators(undirected(found[:, : edges * found.shape[1] // 8], 60), 60)
+    layer = conv.on(x, ops)
+    for _ in range(2):
+        kept, anew = layer(), conv(x, ops)
+        torch.testing.assert_close(kept, anew, atol=1e-5, rtol=1e-5)
+        mine, other = step(conv, kept), step(conv, anew)
+        for key in mine:
+            torch.testing.assert_close(mine[key], other[key], atol=1e-5, rtol=1e-5)
+        with torch.no_grad():
+            for parameter in conv.parameters():
+                parameter.add_(0.1)
+
+
 @pytest.mark.parametrize("name", CONVS)
 def test_initial_weights_are_those_of_pyg(name: str) -> None:
     """Same names and shapes, same bounds of the uniform distributions, zero where PyG has zero."""

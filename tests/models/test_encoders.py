@@ -6,8 +6,9 @@ from torch import Tensor, nn
 
 from bes.errors import InputError
 from bes.graph.graph import Graph
+from bes.graph.sparse import Operators
 from bes.graph.splits import split_nodes
-from bes.models.convs import CONVS
+from bes.models.convs import CONVS, GCNConv
 from bes.models.encoders import Encoder, EncoderEnsemble
 from models.blocks import block_graph, recorder, relabelled, same
 
@@ -38,6 +39,20 @@ def test_each_encoder_learns_above_chance(name: str, sparse: bool) -> None:
     accuracy, _ = split.score(encoder(graph.x, graph.operators), "test")
     assert accuracy > 0.5
     assert phi.logs_[0].best_score[0] == max(row["score"] for row in phi.logs_[0].history)
+
+
+def test_dense_features_are_propagated_once_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = block_graph(sparse=False)
+    seen = []
+    propagate = GCNConv.propagate
+
+    def counted(conv: GCNConv, x: Tensor, ops: Operators) -> Tensor:
+        seen.append(x is graph.x)
+        return propagate(conv, x, ops)
+
+    monkeypatch.setattr(GCNConv, "propagate", counted)
+    EncoderEnsemble(["gcn", "gcn"], channels=32, epochs=4).fit(graph, split_nodes(graph))
+    assert seen == [True, True]
 
 
 def test_same_seed_same_bits_whatever_ran_before(graph: Graph) -> None:

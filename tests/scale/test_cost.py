@@ -62,9 +62,13 @@ def counted(call: Any) -> Counter:
 
 def products(works: list[cost.Work]) -> tuple[float, float]:
     """Flops of dense and of sparse products."""
-    hops = sum(work.flops for work in works if work.name == "propagation")
+    sparse = sum(work.flops for work in works if work.name == "propagation")
     others = [work for work in works if work.name not in ("propagation", "hidden layer", "Adam")]
-    return cost.flops(others), hops
+    return cost.flops(others), sparse
+
+
+def hops(works: list[cost.Work]) -> int:
+    return sum(work.name == "propagation" for work in works)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,6 +77,16 @@ def test_the_flops_of_a_training_step_are_those_that_are_done(
 ) -> None:
     done = counted(our_step(kind, graph, split))
     assert (done.dense, done.sparse) == products(cost.encoder_step(kind, sizes))
+
+
+def test_features_are_propagated_once_where_they_are_no_larger_than_messages(sizes: Sizes) -> None:
+    assert hops(cost.encoder_step("gcn", sizes)) == 2  # those of the second layer
+    assert hops(cost.encoder_step("gcn", sizes, ranks=True)) == 4
+    thin = sbm(n_nodes=200, n_classes=4, n_features=64, degree=0.5)  # less than a message a node and number
+    few = Sizes(200, thin.edge_index.shape[1] // 2, classes=4)
+    done = counted(our_step("gcn", thin, make_split(thin, "random", 0)))
+    assert (done.dense, done.sparse) == products(cost.encoder_step("gcn", few))
+    assert hops(cost.encoder_step("gcn", few)) == 4
 
 
 @pytest.mark.parametrize("kind", ["gcn", "cheb"])

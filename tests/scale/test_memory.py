@@ -80,3 +80,15 @@ def test_parts_bound_what_a_step_holds():
     wide = Layers(["gatv2"], (8, 256, 256)), Layers(["cheb"], (256, 64, 4))
     full, parts = (estimate(graph, *wide, 2, parts=given).stages["encoders"] for given in (None, (40, 2)))
     assert parts < full / 2
+
+
+def test_features_that_are_propagated_once_are_counted_where_they_are_kept():
+    found = layers()[0]
+    assert found.kept(100, 400) == 64  # 64 columns against 16 along each of four arcs
+    assert found.kept(100, 399) == 0
+    assert layers("cheb")[0].kept(100, 1200) == 3 * 64
+    assert layers("gat")[0].kept(100, 10_000) == 0
+    dense, words = (sbm(n_nodes=2_000, n_features=64, degree=20.0) for _ in range(2))
+    words = Graph(Sparse.from_dense(words.x), words.edge_index, words.y)
+    more = [estimate(graph, *layers(), 2).stages["encoders"] for graph in (dense, words)]
+    assert more[0] - more[1] == pytest.approx(4 * 2_000 * 64 / 2**20, abs=0.1)

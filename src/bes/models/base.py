@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
 from bes.scale.inference import Sweep
+from bes.scale.memory import kept_propagated
 
 
 class Conv(nn.Module, ABC):
@@ -39,6 +40,10 @@ class Conv(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Features, ops: Operators) -> Tensor: ...
+
+    def on(self, x: Features, ops: Operators) -> Callable[[], Tensor]:
+        """The layer on features that stay as they are while its weights change."""
+        return lambda: self(x, ops)
 
     def sweeps(self) -> Sequence[Sweep]:
         """The layer as maps over one hop each, for inference in blocks of rows."""
@@ -82,6 +87,14 @@ class FilterConv(Conv):
     @abstractmethod
     def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
         """sum_k P_k U_k of K parts `[N, out_channels]`."""
+
+    def on(self, x: Features, ops: Operators) -> Callable[[], Tensor]:
+        """Dense features are propagated once, where the result is no larger than the messages of one step."""
+        arcs, products = ops.edge_index.shape[1], len(self.weights()[0])
+        if isinstance(x, Sparse) or not kept_propagated(x.shape[0], arcs, products * x.shape[1], self.out_channels):
+            return super().on(x, ops)
+        propagated = self.propagate(x, ops)
+        return lambda: self.transform(propagated)
 
     def transform(self, propagated: Tensor) -> Tensor:
         """[P_0 X, P_1 X, ...] [W_0; W_1; ...] + b."""

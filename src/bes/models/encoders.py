@@ -178,6 +178,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             name, graph.n_features, self.channels, split.n_classes, dropout=self.dropout, generator=init
         ).to(graph.device)
         loss, score = node_objective(split, pick(SELECTED_ON, self.selection, "selection"))
+        first = None if parts else encoder.conv1.on(graph.x, graph.operators)
 
         def forward(*hidden: Tensor) -> Tensor:
             return encoder.infer_in(parts, graph.x) if parts else encoder.read(hidden[0], graph.operators, rng)
@@ -193,7 +194,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             forward,
             loss,
             score,
-            shared=None if parts else lambda: encoder.embed(graph.x, graph.operators),
+            shared=(lambda: first().relu_()) if first else None,
             steps=node_steps(parts, split, logits, draw),
             epochs=self.epochs,
             lr=self.lr,

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bes.scale.memory import kept_propagated
 from bes.scale.work import Work, dense, gathered, passes, sparse
 
 
@@ -91,14 +92,29 @@ def layer(kind: Kind, sizes: Sizes, inner: int, outer: int, *, trained: bool, in
     return work
 
 
-def encoder_step(name: str, sizes: Sizes) -> list[Work]:
-    """A training step of an encoder on the full graph: forwards, backwards, Adam."""
+def encoder_step(name: str, sizes: Sizes, *, ranks: bool = False) -> list[Work]:
+    """A training step of an encoder on the full graph: forwards, backwards, Adam.
+
+    Args:
+        ranks: On ranks, which propagate features in each step.
+    """
     kind, hidden, c = KINDS[name], sizes.hidden, sizes.classes
+    wide = kind.weights * sizes.features
+    kept = not ranks and kept_propagated(sizes.nodes, 2 * sizes.edges, wide, hidden)
     return [
-        *layer(kind, sizes, sizes.features, hidden, trained=True, inputs=False),
+        *(_propagated(sizes, wide) if kept else layer(kind, sizes, sizes.features, hidden, trained=True, inputs=False)),
         passes("hidden layer", sizes.nodes * hidden, TRAINED),
         *layer(kind, sizes, hidden, c, trained=True, inputs=True),
         passes("Adam", weights(kind, sizes.features, hidden, c), ADAM),
+    ]
+
+
+def _propagated(sizes: Sizes, wide: int) -> list[Work]:
+    """A first layer and its way back, from `wide` columns that were propagated once before."""
+    hidden = sizes.hidden
+    return [
+        dense("product", sizes.nodes, wide, hidden),
+        dense("gradient of the weight", sizes.nodes, wide, hidden, result=wide * hidden),
     ]
 
 
@@ -115,10 +131,8 @@ def inference(name: str, sizes: Sizes) -> list[Work]:
 def decoder_step(name: str, sizes: Sizes) -> list[Work]:
     """A training step of a decoder, whose first propagation was made once before."""
     kind, hidden, c = KINDS[name], sizes.hidden, sizes.classes
-    wide = kind.weights * sizes.columns
     return [
-        dense("product", sizes.nodes, wide, hidden),
-        dense("gradient of the weight", sizes.nodes, wide, hidden, result=wide * hidden),
+        *_propagated(sizes, kind.weights * sizes.columns),
         passes("hidden layer", sizes.nodes * hidden, TRAINED),
         *layer(kind, sizes, hidden, c, trained=True, inputs=True),
         passes("Adam", weights(kind, sizes.columns, hidden, c), ADAM),

@@ -57,9 +57,24 @@ class Layers:
         width = sum(self.widths[1:])
         return 2.5 * width * max((PRODUCTS.get(kind, 1) + 3 for kind in self.kinds), default=0)
 
+    def kept(self, nodes: int, arcs: int) -> int:
+        """Floats of a node that dense features take, propagated once, for the largest of the networks."""
+        sizes = (PRODUCTS.get(kind, 1) * self.widths[0] for kind in self.kinds if kind not in ATTENTION)
+        return max((size for size in sizes if kept_propagated(nodes, arcs, size, self.widths[1])), default=0)
+
     def edge_floats(self) -> int:
         """Floats of an edge, likewise."""
         return max((ATTENTION.get(kind, 0) for kind in self.kinds), default=0)
+
+
+def kept_propagated(nodes: float, arcs: float, propagated: int, width: int) -> bool:
+    """Whether dense features are propagated once and kept: where they are no larger than the messages of one step.
+
+    Args:
+        propagated: Columns of the propagated features.
+        width: Of the layer that reads them, which would propagate so many numbers along each arc otherwise.
+    """
+    return nodes * propagated <= arcs * width
 
 
 def estimate(
@@ -81,10 +96,11 @@ def estimate(
     features = graph.x.csr.values().numel() * 12 if isinstance(graph.x, Sparse) else 4 * n * graph.n_features
     # rows of features are copied for each piece; a full batch reads them where they are
     rows = 0 if parts is None else features * seen / n
+    kept = 0 if parts or isinstance(graph.x, Sparse) else 4 * n * encoders.kept(n, arcs)
     propagated = 4 * n * width * PRODUCTS.get(decoder.kinds[0], 1)
     bytes_of = {
         "data": 2 * features + ARC * arcs + 8 * n,  # scaled features lie beside the given ones
-        "encoders": operators + rows + layer + 4 * encoders.floats() * seen,
+        "encoders": operators + rows + kept + layer + 4 * encoders.floats() * seen,
         "shaping": 4 * n * width * (8 + n_layers),
         "decoder": 4 * n * width * (2 + n_layers) + operators + propagated + layer + 4 * decoder.floats() * seen,
         "report": features + ARC * arcs + 4 * n * (width * (2 + n_layers) + 6 * n_out) + 600 * n,

@@ -108,7 +108,8 @@ def our_step(conv: str, graph: Graph, split: NodeSplit) -> Step:
     """A step as `bes.training.train` takes it."""
     weights, rng = torch.Generator().manual_seed(0), torch.Generator().manual_seed(1)
     encoder = Encoder(conv, graph.n_features, WIDTH, split.n_classes, dropout=0.5, generator=weights)
-    return Step(encoder, lambda: encoder(graph.x, graph.operators, rng), split, fused=True)
+    first = encoder.conv1.on(graph.x, graph.operators)
+    return Step(encoder, lambda: encoder.read(first().relu_(), graph.operators, rng), split, fused=True)
 
 
 def their_step(layer: Callable[[int, int], nn.Module], graph: Graph, split: NodeSplit) -> Step:
