@@ -8,10 +8,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from bes.core import rows
 from bes.core.neighbors import BLOCK
 from bes.core.rows import Rows
 from bes.core.search import search
+
+#: Numbers of a block of rows, and of their distances from slabs: 2 MiB each in float64, which stay near the processor.
+NEAR = 1 << 18
 
 Origin = Literal["midpoint", "literal"]
 
@@ -59,10 +61,13 @@ class Slabs:
     def contains(self, z: Rows, delta: float) -> Tensor:
         """Rows of `z` `[N, D]` that lie in the slab of any pair, `[N]` bool: the region B of Eq. 5."""
         inside = torch.zeros(z.shape[0], dtype=torch.bool, device=z.device)
-        step = max(1, min(BLOCK // max(1, self.offset.numel()), rows.WHOLE // z.shape[1]))
+        if not self.offset.numel():
+            return inside
+        step = max(1, NEAR // max(z.shape[1], self.offset.numel()))
         for start in range(0, z.shape[0], step):
-            part = z[start : start + step].to(self.normal)
-            inside[start : start + step] = ((part @ self.normal.T - self.offset).abs() <= delta).any(1)
+            part = slice(start, start + step)
+            distance = torch.addmm(self.offset, z[part].to(self.normal), self.normal.T, beta=-1)
+            inside[part] = distance.abs_().amin(1) <= delta
         return inside
 
 
