@@ -5,8 +5,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bes.graph import sparse
 from bes.graph.graph import Graph, undirected
 from bes.graph.sparse import Operators, Sparse, product
+
+
+def test_what_a_product_gives_can_be_changed_in_place(monkeypatch):
+    monkeypatch.setattr(sparse, "CACHED", 0)
+    right = torch.ones(3, 10, requires_grad=True)
+    (Sparse.from_dense(torch.eye(3)) @ right).add_(1).square().sum().backward()
+    assert torch.equal(right.grad, torch.full((3, 10), 4.0))
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**31))
@@ -25,10 +33,12 @@ def test_product_and_its_gradients_are_those_of_the_dense_matrix(rows, cols, wid
     assert matrix.transposed.transposed is matrix
 
 
+@pytest.mark.parametrize("cached", [0, 1 << 22])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("width", [0, 1, 5, 64])
-def test_product_takes_any_layout_and_any_row(dtype, width):
-    """Empty rows, a row of all columns, a transposed and a cut factor, and none."""
+def test_product_takes_any_layout_and_any_row(dtype, width, cached, monkeypatch):
+    """Empty rows, a row of all columns, a transposed and a cut factor, and none; in whole lines of a cache or not."""
+    monkeypatch.setattr(sparse, "CACHED", cached)
     rng = torch.Generator().manual_seed(0)
     dense = torch.randn(7, 9, generator=rng, dtype=dtype) * (torch.rand(7, 9, generator=rng) < 0.3)
     dense[2], dense[4] = 0, 1
@@ -39,6 +49,16 @@ def test_product_takes_any_layout_and_any_row(dtype, width):
     torch.testing.assert_close(product(csr, vector), dense @ vector, atol=1e-5, rtol=1e-5)
     nothing = Sparse.from_dense(torch.zeros(3, 4, dtype=dtype)).csr
     assert torch.equal(product(nothing, torch.ones(4, 2, dtype=dtype)), torch.zeros(3, 2, dtype=dtype))
+
+
+def test_rows_are_brought_into_whole_lines_where_many_reach_into_one_more(monkeypatch):
+    monkeypatch.setattr(sparse, "CACHED", 100)
+    found = {width: sparse._in_lines(torch.ones(50, width)).shape[1] for width in (2, 3, 7, 10, 15, 16, 20, 40, 47)}
+    assert found == {2: 2, 3: 3, 7: 16, 10: 16, 15: 16, 16: 16, 20: 20, 40: 40, 47: 48}
+    few = torch.ones(10, 10)
+    assert sparse._in_lines(few) is few
+    wide = sparse._in_lines(torch.ones(50, 10))
+    assert wide.sum() == 500
 
 
 def test_product_can_be_differentiated_twice():
