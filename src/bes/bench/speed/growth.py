@@ -27,7 +27,7 @@ SMALL = 1_000
 SHAPING = "shaping"
 
 #: Which work it is that is measured: lines of another one are not gone on from.
-WORK = 3
+WORK = 4
 
 Key = tuple[str, str]
 
