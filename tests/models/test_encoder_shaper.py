@@ -13,6 +13,7 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.graph.synthetic import sbm
 from bes.models.encoder_shaper import fused_proba
+from bes.models.guard import asked
 from bes.models.soft_pull import Fused, SoftPull
 from bes.models.trust import EdgeTrust
 from models.blocks import block_graph, encoded_blocks
@@ -102,8 +103,13 @@ def test_the_guard_keeps_what_gains_beyond_its_error(case: Case) -> None:
     assert free.epoch_ == free.log_.best_epoch >= 0
     assert free.gain_ > 0 < free.gain_error_, "or this shows nothing"
     ratio = free.gain_ / free.gain_error_
-    for guard, kept in ((0.0, True), (0.99 * ratio, True), (1.01 * ratio, False)):
+    doubt = asked(split.train.numel(), graph.n_nodes - split.train.numel())
+    assert free.asked_ is None
+    assert not free.weighted_
+    assert doubt < ratio, "or this shows nothing"
+    for guard, kept in ((0.0, True), (0.99 * ratio - doubt, True), (1.01 * ratio - doubt, False)):
         shaper = EncoderShaper(30, guard=guard).fit(phi, graph, split)
+        assert shaper.asked_ == guard + doubt
         assert (shaper.gain_, shaper.log_.best_epoch) == (free.gain_, free.epoch_)
         expected = free.predict_proba(graph) if kept else fused_proba(phi, graph)
         assert torch.equal(shaper.predict_proba(graph), expected)
@@ -168,6 +174,7 @@ def test_edges_that_can_be_told_count_by_their_trust() -> None:
     assert (plain.weighted_, plain.explained_) == (False, 0.0)
     assert shaper.weighted_
     assert shaper.explained_ >= shaper.trust
+    assert shaper.asked_ == 0.0, "edges that are trusted gain for labelled nodes too"
     assert phi.trust_ is None, "what was given stays"
     before, with_trust = fused_proba(phi, graph), shaper.predict_proba(graph)
     assert split.score(with_trust.log(), "test")[0] > split.score(before.log(), "test")[0] + 0.05

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from bes.models.guard import honest_gain
+from bes.models.guard import asked, honest_gain
 
 
 def _stream(seed: int = 0) -> torch.Generator:
@@ -41,3 +41,10 @@ def test_of_equals_the_beginning_is_taken() -> None:
 
 def test_too_few_nodes_say_nothing() -> None:
     assert honest_gain(torch.ones(3, 2, dtype=torch.bool), _stream()) == (0.0, 0.0)
+
+
+def test_the_more_nodes_have_a_label_the_more_is_asked() -> None:
+    assert asked(60, 40) == 3.0
+    assert asked(140, 2568) < 0.2
+    assert asked(100, 0) == 200.0  # nobody to learn from
+    assert asked(0, 100) == 0.0

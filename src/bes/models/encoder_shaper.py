@@ -32,7 +32,7 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, Part
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
-from bes.models.guard import honest_gain
+from bes.models.guard import asked, honest_gain
 from bes.models.soft_pull import Fused, SoftPull
 from bes.models.trust import EdgeTrust
 from bes.training import SELECTED_ON, Callback, Selection, node_objective, train
@@ -55,8 +55,9 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         pulled: What gravity acts on: the `band`, or all `labelled` nodes, with centres of these alone.
         temperature: Tau of that loss.
         guard: Standard errors by which shaping must gain on validation for the shaped encoders to be kept, where the
-            gain is that of nodes without a part in the choice of the epoch (`bes.models.guard`); None always keeps
-            the best epoch.
+            gain is that of nodes without a part in the choice of the epoch (`bes.models.guard`), beyond those that
+            labelled nodes ask for: 3 where 60% have a label and edges count alike, next to none where few have one;
+            None always keeps the best epoch.
         trust: Where the likeness of features and neighbours explains at least this share of which edges between
             labelled nodes join one class (`bes.models.trust`), edges count by how far they can be trusted from here on;
             None always leaves the graph as it is.
@@ -72,6 +73,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         log_: A `bes.training.TrainLog`; its `best_epoch` is -1 where no epoch was better than the beginning.
         gain_, gain_error_: The gain in accuracy on validation nodes that had no part in the choice of the epoch, and
             its standard error.
+        asked_: Standard errors by which it had to gain; None without a guard, or without validation nodes.
         epoch_: The epoch that is kept: the best one, or -1 where `encoders_` are as they came.
         history_: A dict an epoch: layer (1), iteration, loss, score, displacement (mean distance that nodes moved in
             it), share, joined and band (how many nodes), and by_class, how many of each class have joined.
@@ -157,8 +159,11 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         folds = seeding.generator(self.random_state, "guard", device=device)
         self.gain_, self.gain_error_ = honest_gain(torch.stack(seen.hits), folds)
         self.epoch_ = self.log_.best_epoch
-        judged = self.guard is not None and split.nodes(part).numel() > 0
-        if judged and self.gain_ <= (self.guard or 0.0) * self.gain_error_:
+        self.asked_ = None
+        if self.guard is not None and split.nodes(part).numel():
+            # what weighted edges gain, they gain for labelled nodes too
+            self.asked_ = self.guard + (0.0 if self.weighted_ else asked(split.train.numel(), pull.free.numel()))
+        if self.asked_ is not None and self.gain_ <= self.asked_ * self.gain_error_:
             self.epoch_ = -1
             network.load_state_dict(before)
         if self.epoch_ < 0:

@@ -14,6 +14,9 @@ from torch import Tensor
 #: Folds of the validation nodes.
 FOLDS = 5
 
+#: Standard errors that a gain must have more for each labelled node that a node without a label has beside it.
+DOUBT = 2.0
+
 
 def honest_gain(hits: Tensor, rng: torch.Generator) -> tuple[float, float]:
     """Mean gain in accuracy by choosing an epoch, and its standard error.
@@ -32,3 +35,12 @@ def honest_gain(hits: Tensor, rng: torch.Generator) -> tuple[float, float]:
         best = right[:, ~held].sum(1).argmax()  # the first of equals: in doubt, less shaping
         gain[held] = right[best, held] - right[0, held]
     return gain.mean().item(), gain.std().item() / math.sqrt(n)
+
+
+def asked(labelled: int, others: int) -> float:
+    """Standard errors by which nodes without a label must have gained to be believed.
+
+    The more nodes have a label, the less the others can add, and the likelier it is that a gain was luck: twenty
+    labels a class ask for next to nothing, 60% of the nodes for three.
+    """
+    return DOUBT * labelled / max(1, others)

@@ -69,9 +69,14 @@ def describe(result: ArmResult, shaper: EncoderShaper) -> None:
     result.selected["shaping"] = kept
     result.more["teacher"] = shaper.teacher_
     result.more["trust"] = {"explained": shaper.explained_, "weighted": shaper.weighted_}
-    result.more["guard"] = {"gain": shaper.gain_, "error": shaper.gain_error_, "best_epoch": shaper.log_.best_epoch}
+    result.more["guard"] = {
+        "gain": shaper.gain_,
+        "error": shaper.gain_error_,
+        "asked": shaper.asked_,
+        "best_epoch": shaper.log_.best_epoch,
+    }
     if kept < 0:
         result.notes.append(
-            "Shaping gained nothing on validation nodes without a part in the choice of its epoch: the encoders are "
-            "kept as they were."
+            "Shaping gained nothing beyond doubt on validation nodes without a part in the choice of its epoch: the "
+            "encoders are kept as they were."
         )

@@ -21,11 +21,14 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.graph.synthetic import sbm
 from bes.machine import retained
-from bes.models.decoders import DecoderNet
-from bes.models.encoders import Encoder
+from bes.models.decoders import Decoder, DecoderNet
+from bes.models.encoders import Encoder, EncoderEnsemble
 from bes.tasks.node import score
 
 CLASSES, DEGREE = 10, 14.0
+
+#: Of an encoder or a decoder that is trained from its first weights: a tenth of what `bes run` takes by default.
+EPOCHS = 20
 
 
 def make(folder: Path, nodes: int) -> None:
@@ -46,6 +49,18 @@ def inference(graph: Graph, split: NodeSplit) -> Callable[[], object]:
     return lambda: encoder(graph.x, graph.operators)
 
 
+def encoder(graph: Graph, split: NodeSplit) -> Callable[[], object]:
+    """A GCN from its first weights to embeddings of all nodes: what is made once, steps, scores."""
+    phi = EncoderEnsemble(["gcn"], channels=WIDTH, epochs=EPOCHS, device="cpu")
+    return lambda: phi.fit(graph, split).transform(graph)
+
+
+def decoder(graph: Graph, split: NodeSplit) -> Callable[[], object]:
+    """The same of a decoder of embeddings, to probabilities of all nodes."""
+    z, psi = torch.as_tensor(graph.x), Decoder(epochs=EPOCHS, device="cpu")
+    return lambda: psi.fit(graph, z, split).predict_proba(graph, z)
+
+
 def decoder_step(graph: Graph, split: NodeSplit) -> Callable[[], object]:
     """A training step of the decoder on embeddings that are propagated once."""
     sizes = (graph.n_features, WIDTH, split.n_classes)
@@ -64,8 +79,10 @@ def evaluation(graph: Graph, split: NodeSplit) -> Callable[[], object]:
 STAGES: dict[str, Callable[[Graph, NodeSplit], Callable[[], object]]] = {
     "encoder step, gcn": partial(our_step, "gcn"),
     "encoder step, cheb": partial(our_step, "cheb"),
+    "encoder, whole": encoder,
     "inference": inference,
     "decoder step": decoder_step,
+    "decoder, whole": decoder,
     "evaluation": evaluation,
     "region": region,
     "displacement": displacement,
