@@ -19,6 +19,7 @@ from bes.bench.figures import save
 from bes.bench.speed import PARTS, Kept, measure
 from bes.bench.speed.figure import draw
 from bes.bench.speed.growth import LARGE
+from bes.bench.speed.kept import Line
 from bes.bench.speed.page import page
 from bes.bench.store import pack, unpack
 from bes.bench.terminal import show_timing
@@ -34,7 +35,7 @@ def run(parts: list[str], minutes: float | None, large: int, *, again: bool) -> 
     kept = Kept(ROOT / "runs" / "speed")
     if not kept.path.exists() and RECORDS.exists():
         kept.path.parent.mkdir(parents=True, exist_ok=True)
-        kept.path.write_text("".join(json.dumps(line) + "\n" for line in unpack(RECORDS)))
+        kept.path.write_text("".join(json.dumps(line) + "\n" for line in recorded()))
     if again:
         kept.forget(parts)
     for one in measure(kept, parts, minutes, large):
@@ -50,8 +51,12 @@ def keep(kept: Kept) -> None:
 
 def documents() -> dict[Path, str]:
     """The page as the committed records, and nothing else, make it."""
-    lines = sorted(unpack(RECORDS), key=lambda line: line["place"])
-    return {PAGE: page(lines, f"figures/{FIGURE.name}.png")}
+    return {PAGE: page(recorded(), f"figures/{FIGURE.name}.png")}
+
+
+def recorded() -> list[Line]:
+    """The committed lines, in the order in which they were first measured."""
+    return sorted(unpack(RECORDS), key=lambda line: line["place"])
 
 
 if __name__ == "__main__":
