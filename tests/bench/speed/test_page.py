@@ -64,6 +64,22 @@ def test_every_part_is_told_with_what_is_reached() -> None:
     assert "n^1.5" not in text  # only shaping looks for neighbours
 
 
+def test_stages_of_a_run_come_before_their_parts() -> None:
+    def grown(name: str, nodes: int, took: float) -> dict[str, Any]:
+        more = {"nodes": nodes, "cpu_ms": took, "wall_ms": took, "peak_mib": 9.0, "used_mib": nodes / 1e3}
+        return line("growth", f"sbm-{nodes}", name, took, **more)
+
+    sizes = ((100_000, 1.0), (1_000_000, 10.0))
+    text = page(
+        [*LINES, *(grown("decoder", n, t) for n, t in sizes), *(grown("encoders", n, t) for n, t in sizes)], "x"
+    )
+    stages, parts = text.split("Parts of these stages")
+    assert stages.index("| encoders |") < stages.index("| decoder |")
+    assert "No exponent is above 1.1." in stages
+    assert "inference 1.30" in parts
+    assert "encoders" not in parts
+
+
 def test_huge_pages_have_a_table_of_their_own() -> None:
     huge = {"huge_ours_ms": 1.0, "huge_rival_ms": 2.0, "huge_ratio": 2.0}
     text = page([LINES[0] | huge, LINES[1]], "x.png")

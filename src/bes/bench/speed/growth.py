@@ -26,6 +26,9 @@ SMALL = 1_000
 
 SHAPING = "shaping"
 
+#: The stages of a run; whatever else is measured is a part of one.
+WHOLE = ("encoders", SHAPING, "decoder", "evaluation")
+
 #: Which work it is that is measured: lines of another one are not gone on from.
 WORK = 4
 

@@ -108,12 +108,21 @@ GROWTH = """## Growth
 Block graphs with an average degree of 14 and 64 features; each stage and size in a process of its own. Time is the
 stage's median, for shaping that of the whole command `bes shape` (two layers of 200 iterations, half of the nodes
 labelled, classes that overlap{sample}). Memory is the peak of the process seen from outside, reading the graph
-included. A whole encoder, a GCN, and a whole decoder are trained for twenty epochs from their first weights: what they
-make once, such as the propagation of what does not change, their steps and scores, and their result for all nodes. The
-rows above and below them are parts of such stages. Exponents are between 100,000 and 1,000,000 nodes: of the
-processor's time, which others at work on the machine disturb least, of the clock's, and of the peak; for shaping, and
-for all peaks, after subtracting what the same command takes on a thousand nodes, which is the interpreter and its
-libraries.
+included. `encoders` is a GCN and `decoder` a decoder, both trained for twenty epochs from their first weights: what
+they make once, such as the propagation of what does not change, steps, scores, and the result for all nodes. Exponents
+are between 100,000 and 1,000,000 nodes: of the processor's time, which others at work on the machine disturb least, of
+the clock's, and of the peak; for shaping, and for all peaks, after subtracting what the same command takes on a
+thousand nodes, which is the interpreter and its libraries.
+
+{table}
+
+{said}
+"""
+
+#: What stages consist of.
+PARTED = """
+Parts of these stages by themselves. `inference` is that of a graph not seen before, whose features are propagated
+first.
 
 {table}
 
