@@ -1,0 +1,35 @@
+"""What took least comes first, groups stay together, and what is not known keeps its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bes.bench.order import cheapest_first
+from bes.bench.units import Unit
+from bes.config import RunConfig
+
+
+def unit(dataset: str, arm: str, seed: int = 0, tune: int = 0) -> Unit:
+    given = {"methods": (arm,), "tune": tune} if tune else {}
+    return Unit(RunConfig.build(dataset, given=given), seed, (arm,))
+
+
+def record(dataset: str, arm: str, took: float | None) -> dict[str, Any]:
+    return {"dataset": dataset, "task": "node", "arm": arm, "took": took}
+
+
+def test_the_same_data_count_before_other_data() -> None:
+    slow, quick = unit("cora", "gat"), unit("cora", "gcn")
+    there = [record("citeseer", "gat", 1.0), record("citeseer", "gcn", 9.0)]
+    assert cheapest_first([quick, slow], there) == [slow, quick]
+    here = [record("cora", "gat", 8.0), record("cora", "gcn", 2.0), record("cora", "gcn", 4.0)]
+    assert cheapest_first([slow, quick], [*there, *here]) == [quick, slow]
+
+
+def test_groups_stay_together_and_what_is_unknown_comes_first_in_its_order() -> None:
+    tuned = [unit("cora", "gcn", seed, tune=3) for seed in range(3)]
+    other = [unit("cora", "gat", seed, tune=3) for seed in range(3)]
+    units = [*tuned, *other, unit("cora", "sgc"), unit("cora", "sage")]
+    found = cheapest_first(units, [record("cora", "gcn", 5.0), record("cora", "gat", 1.0), record("cora", "sgc", None)])
+    assert found == [*units[6:], *other, *tuned]
+    assert cheapest_first(units, []) == units
