@@ -23,7 +23,7 @@ from typing import Any
 
 from bes.graph.readers import write_npz
 from bes.graph.synthetic import sbm
-from bes.machine import MAPS, TOLD_MAPS
+from bes.machine import KEEP
 
 
 def main() -> None:
@@ -73,7 +73,7 @@ def measure(told: argparse.Namespace, folder: Path) -> dict[str, Any]:
 def watched(command: list[str]) -> list[list[float]]:
     """Runs the command; the peaks in MiB of itself, of its children and of theirs."""
     # one process would keep freed memory while it trains, and ranks never do: it must not look larger for that
-    process = subprocess.Popen(command, env={**os.environ, TOLD_MAPS: str(MAPS)})
+    process = subprocess.Popen(command, env={**os.environ, KEEP: "0"})
     peaks: list[dict[int, float]] = [{}, {}, {}]
     while process.poll() is None:
         alive, level = _processes(), {process.pid}

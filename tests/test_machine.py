@@ -70,7 +70,8 @@ class Library:
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     found = Library()
-    monkeypatch.delenv(machine.TOLD_MAPS, raising=False)
+    for name in (machine.KEEP, *machine.TOLD_GLIBC):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(machine.ctypes, "CDLL", lambda _: found)
     monkeypatch.setattr(machine, "free_mib", lambda: 1e9)
     return found
@@ -96,10 +97,25 @@ def test_memory_is_not_kept_where_little_is_free_or_the_user_has_spoken(
     with machine.retained():
         pass
     monkeypatch.setattr(machine, "free_mib", lambda: 1e9)
-    monkeypatch.setenv(machine.TOLD_MAPS, "65536")
-    with machine.retained():
-        pass
+    for name, value in ((machine.KEEP, "0"), ("MALLOC_MMAP_MAX_", "65536"), ("GLIBC_TUNABLES", "")):
+        with monkeypatch.context() as told:
+            told.setenv(name, value)
+            with machine.retained():
+                pass
     assert (library.told, library.trimmed) == ([], 0)
+
+
+@pytest.mark.skipif(not machine.STATM.exists(), reason="only Linux tells what a process has")
+def test_memory_is_kept_no_more_where_the_first_step_took_too_much(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with machine.retained():
+        machine.look_again()
+        assert library.trimmed == 0
+        monkeypatch.setattr(machine, "free_mib", lambda: 1.0)
+        machine.look_again()
+        assert ((machine.MMAP_MAX, machine.MAPS) in library.told, library.trimmed) == (True, 1)
+    assert library.trimmed == 1, "and not given back twice"
 
 
 def test_training_keeps_memory(library: Library) -> None:

@@ -16,8 +16,9 @@ MEMINFO, STATM, CGROUP = Path("/proc/meminfo"), Path("/proc/self/statm"), Path("
 #: Memory is kept where so many times as much is free as the process has.
 ROOM = 3
 
-#: What users tell glibc of maps by.
-TOLD_MAPS = "MALLOC_MMAP_MAX_"
+#: With 0 no memory is kept; nor where a user tells glibc what to do.
+KEEP = "BES_KEEP_MEMORY"
+TOLD_GLIBC = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
 
 #: glibc's numbers for what `mallopt` sets, and how many maps it makes at most unless it is told.
 TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX, MAPS = -1, -3, -4, 65_536
@@ -30,6 +31,10 @@ TOLD = {
     # paid for page by page: huge pages halve the time of a sparse product of a million nodes.
     "THP_MEM_ALLOC_ENABLE": "1",
 }
+
+
+#: The C library while it keeps memory.
+_keeping: list[ctypes.CDLL] = []
 
 
 def prepare() -> None:
@@ -57,21 +62,38 @@ def retained() -> Iterator[None]:
 
     Otherwise every array of more than 32 MB is a map of its own, whose pages the system clears each time: a third of
     a training step of a million nodes. What lies between arrays in use is kept too, so that a step holds up to twice
-    as much; only where that is at hand (`ROOM`) and the user has not told glibc otherwise; given back at the end.
+    as much; only where that is at hand (`ROOM`) and the user has not said otherwise; given back at the end.
     """
-    library = None if TOLD_MAPS in os.environ else _glibc()
-    if library is None or free_mib() < ROOM * _resident_mib():
+    library = _glibc() if _may_keep() else None
+    if library is None or _keeping or free_mib() < ROOM * _resident_mib():
         yield
         return
     library.mallopt(MMAP_MAX, 0)
     library.mallopt(TRIM_THRESHOLD, -1)
+    _keeping.append(library)
     try:
         yield
     finally:
+        _keep_no_more()
+
+
+def look_again() -> None:
+    """To be called after the first step: keep no more where less is free than the process has by now."""
+    if _keeping and free_mib() < _resident_mib():
+        _keep_no_more()
+
+
+def _keep_no_more() -> None:
+    while _keeping:
+        library = _keeping.pop()
         library.mallopt(MMAP_MAX, MAPS)
         library.mallopt(MMAP_THRESHOLD, 32 * MIB)  # what it comes to by itself, and no longer does once it was told
         library.mallopt(TRIM_THRESHOLD, 64 * MIB)
         library.malloc_trim(0)
+
+
+def _may_keep() -> bool:
+    return os.environ.get(KEEP) != "0" and not any(name in os.environ for name in TOLD_GLIBC)
 
 
 def give_back() -> None:

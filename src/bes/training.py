@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bes.graph.pairs import pair_loss
-from bes.machine import retained
+from bes.machine import look_again, retained
 
 if TYPE_CHECKING:
     from bes.graph.pairs import PairSplit
@@ -96,6 +96,8 @@ def train(
                 best[key].copy_(tensor)
         for callback in callbacks:
             callback(epoch, model, row)
+        if epoch == 0:
+            look_again()
         if patience and epoch - log.best_epoch >= patience:
             break
     optimizer.zero_grad()  # a trained model carries no gradients

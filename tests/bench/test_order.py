@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bes.bench.order import cheapest_first
+from bes.bench.order import Expected, cheapest_first
 from bes.bench.units import Unit
 from bes.config import RunConfig
 
@@ -21,15 +21,24 @@ def record(dataset: str, arm: str, took: float | None) -> dict[str, Any]:
 def test_the_same_data_count_before_other_data() -> None:
     slow, quick = unit("cora", "gat"), unit("cora", "gcn")
     there = [record("citeseer", "gat", 1.0), record("citeseer", "gcn", 9.0)]
-    assert cheapest_first([quick, slow], there) == [slow, quick]
+    assert cheapest_first([quick, slow], Expected(there)) == [slow, quick]
     here = [record("cora", "gat", 8.0), record("cora", "gcn", 2.0), record("cora", "gcn", 4.0)]
-    assert cheapest_first([slow, quick], [*there, *here]) == [quick, slow]
+    assert cheapest_first([slow, quick], Expected([*there, *here])) == [quick, slow]
 
 
-def test_groups_stay_together_and_what_is_unknown_comes_first_in_its_order() -> None:
+def test_groups_stay_together_and_unknown_ones_are_as_dear_as_all() -> None:
     tuned = [unit("cora", "gcn", seed, tune=3) for seed in range(3)]
     other = [unit("cora", "gat", seed, tune=3) for seed in range(3)]
-    units = [*tuned, *other, unit("cora", "sgc"), unit("cora", "sage")]
-    found = cheapest_first(units, [record("cora", "gcn", 5.0), record("cora", "gat", 1.0), record("cora", "sgc", None)])
-    assert found == [*units[6:], *other, *tuned]
-    assert cheapest_first(units, []) == units
+    new = [unit("cora", "sgc"), unit("cora", "sage")]
+    known = Expected([record("cora", "gcn", 5.0), record("cora", "gat", 1.0), record("cora", "sgc", None)])
+    assert cheapest_first([*tuned, *other, *new], known) == [*other, *new, *tuned]
+    assert known.seconds(new[0]) == 3.0
+    units = [*tuned, *other, *new]
+    assert cheapest_first(units, Expected()) == units
+
+
+def test_what_ends_is_learned() -> None:
+    known = Expected()
+    assert known.seconds(unit("cora", "gcn")) == 0.0
+    known.learn(unit("cora", "gcn"), 4.0)
+    assert known.seconds(unit("cora", "gcn", 7)) == 4.0

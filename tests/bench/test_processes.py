@@ -150,7 +150,6 @@ def test_the_cores_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 PARENT = """
 import sys
 from bes.graph.catalog import load
-from bes.bench import processes
 from bes.bench.processes import Processes
 from bes.bench.units import Unit
 from bes.config import RunConfig

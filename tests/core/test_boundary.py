@@ -43,7 +43,8 @@ def test_slab_normals_and_offsets_on_a_case_done_by_hand():
 def test_blocks_of_nodes_and_pairs_do_not_change_the_region(monkeypatch, case):
     z = torch.as_tensor(case.z)
     whole = slabs_of(case, "per_class", "midpoint").contains(z, 2.0)
-    monkeypatch.setattr(boundary, "BLOCK", 7)
+    for name in ("BLOCK", "NEAR"):
+        monkeypatch.setattr(boundary, name, 7)
     assert torch.equal(slabs_of(case, "per_class", "midpoint").contains(z, 2.0), whole)
 
 

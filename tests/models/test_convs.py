@@ -203,6 +203,11 @@ def test_dropout_keeps_the_mean_and_drops_its_share(p: float) -> None:
     assert torch.equal(out, dropout(x, p, generator(0, "dropout")))
 
 
+def test_dropout_can_be_differentiated_twice() -> None:
+    x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda z: dropout(z**2, 0.5, generator(0, "drop")), x)
+
+
 def test_dropout_of_nothing_and_of_everything() -> None:
     x = torch.ones(3, 2)
     assert dropout(x, 0.0, generator(0, "dropout")) is x

@@ -174,7 +174,10 @@ def test_edges_that_can_be_told_count_by_their_trust() -> None:
     assert (plain.weighted_, plain.explained_) == (False, 0.0)
     assert shaper.weighted_
     assert shaper.explained_ >= shaper.trust
-    assert shaper.asked_ == 0.0, "edges that are trusted gain for labelled nodes too"
+    assert shaper.asked_ == 0.0, "where edges can be told apart, labelled nodes gain too"
+    looked = EncoderShaper(1, trust=1.0).fit(phi, graph, split)
+    assert (looked.asked_, looked.weighted_) == (0.0, False)
+    assert plain.asked_ == asked(split.train.numel(), graph.n_nodes - split.train.numel()) > 0
     assert phi.trust_ is None, "what was given stays"
     before, with_trust = fused_proba(phi, graph), shaper.predict_proba(graph)
     assert split.score(with_trust.log(), "test")[0] > split.score(before.log(), "test")[0] + 0.05

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from bes.bench.order import Expected
 from bes.bench.units import Outcome, Unit
 from bes.summary import Record
 
@@ -31,9 +32,7 @@ class LiveBoard:
     def __init__(self, console: Console, records: Iterable[Record] = (), *, show: bool = True) -> None:
         self.console, self.show = console, show
         self.counts: Counter[str] = Counter()
-        self._took: dict[tuple[str, ...], list[float]] = {}
-        for record in records:
-            self._learn(_kind_of(record), record.get("took"))
+        self._expected = Expected(records)
         self._left: list[Unit] = []
         self._running: dict[Unit, float] = {}
         self._ended: deque[Text] = deque(maxlen=SHOWN)
@@ -66,7 +65,8 @@ class LiveBoard:
         del self._running[unit]
         self._left.remove(unit)
         self.counts["failed" if outcome.error else "done"] += 1
-        self._learn(_kind(unit), None if outcome.error else outcome.seconds)
+        if not outcome.error:
+            self._expected.learn(unit, outcome.seconds)
         said = f"failed: {outcome.error}" if outcome.error else f"{outcome.seconds:.1f} s"
         line = Text(f"{unit.title}: {said}", style="red" if outcome.error else "")
         self._ended.append(line)
@@ -79,20 +79,11 @@ class LiveBoard:
         if self._live is not None:
             self._live.update(self._draw())
 
-    def _learn(self, kind: tuple[str, ...], seconds: float | None) -> None:
-        if seconds is not None:
-            self._took.setdefault(kind, []).append(seconds)
-
     def seconds_left(self) -> float:
-        """By the mean of runs of the same kind, or of all; those at work count for what is left of them."""
-        every = [seconds for found in self._took.values() for seconds in found]
-        usual = sum(every) / len(every) if every else 0.0
-        now, total = time.monotonic(), 0.0
-        for unit in self._left:
-            found = self._took.get(_kind(unit))
-            expected = sum(found) / len(found) if found else usual
-            total += max(0.0, expected - (now - self._running.get(unit, now)))
-        return total / self._jobs
+        """By what runs of the same kind took; those at work count for what is left of them."""
+        now = time.monotonic()
+        left = (max(0.0, self._expected.seconds(unit) - (now - self._running.get(unit, now))) for unit in self._left)
+        return sum(left) / self._jobs
 
     def _draw(self) -> RenderableType:
         table = Table(title="runs")
@@ -104,14 +95,6 @@ class LiveBoard:
         now = time.monotonic()
         running = [Text(f"… {unit.title}: {now - since:.0f} s") for unit, since in self._running.items()]
         return Group(table, *running, *self._ended)
-
-
-def _kind(unit: Unit) -> tuple[str, ...]:
-    return unit.config.dataset, unit.config.task, unit.arms[-1]
-
-
-def _kind_of(record: Record) -> tuple[str, ...]:
-    return record["dataset"], record["task"], record["arm"]
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The order of a grid: what took least so far comes first, so that one that is stopped early has the most cells."""
+"""How long runs will take by those that were, and the order of a grid: what took least so far comes first."""
 
 from __future__ import annotations
 
@@ -9,28 +9,38 @@ from bes.bench.units import Unit
 from bes.summary import Record
 
 
-def cheapest_first(units: Sequence[Unit], records: Iterable[Record]) -> list[Unit]:
-    """The same units by the time that a run of their arm took, on the same data or else on others.
+class Expected:
+    """Seconds of a run, by what earlier ones took: of its arm on the same data, or else of its arm, or else of all."""
 
-    Units of one group stay side by side, and those of which nothing is known stay first, in their order.
-    """
-    took: dict[tuple[str, ...], list[float]] = {}
-    for record in records:
-        if record.get("took") is not None:
-            for key in _keys(record["dataset"], record["task"], record["arm"]):
-                took.setdefault(key, []).append(record["took"])
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self._took: dict[tuple[str, ...], list[float]] = {}
+        for record in records:
+            if record.get("took") is not None:
+                self._add(record["dataset"], record["task"], record["arm"], record["took"])
 
-    def expected(unit: Unit) -> float:
+    def learn(self, unit: Unit, seconds: float) -> None:
+        """A run that has ended."""
+        self._add(unit.config.dataset, unit.config.task, unit.arms[-1], seconds)
+
+    def _add(self, dataset: str, task: str, arm: str, seconds: float) -> None:
+        for key in _keys(dataset, task, arm):
+            self._took.setdefault(key, []).append(seconds)
+
+    def seconds(self, unit: Unit) -> float:
+        """0 where nothing is known at all."""
         keys = _keys(unit.config.dataset, unit.config.task, unit.arms[-1])
-        return next((fmean(took[key]) for key in keys if key in took), 0.0)
+        return next((fmean(self._took[key]) for key in keys if key in self._took), 0.0)
 
+
+def _keys(dataset: str, task: str, arm: str) -> tuple[tuple[str, ...], ...]:
+    """From what says most to what says something."""
+    return (dataset, task, arm), (task, arm), ()
+
+
+def cheapest_first(units: Sequence[Unit], expected: Expected) -> list[Unit]:
+    """The same units, so that a grid that is stopped early has the most cells; those of one group stay side by side."""
     cost: dict[str, float] = {}
     for unit in units:
-        cost.setdefault(unit.group, expected(unit))
+        cost.setdefault(unit.group, expected.seconds(unit))
     place = {group: i for i, group in enumerate(cost)}
     return sorted(units, key=lambda unit: (cost[unit.group], place[unit.group]))
-
-
-def _keys(dataset: str, task: str, arm: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """From what says most to what says something."""
-    return (dataset, task, arm), (task, arm)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from bes.bench.data import load_checked, look_up
 from bes.bench.model import Suite
-from bes.bench.order import cheapest_first
+from bes.bench.order import Expected, cheapest_first
 from bes.bench.processes import Crew, MakeCrew, Processes
 from bes.bench.store import Store, has_failed
 from bes.bench.units import Outcome, Unit, failed, units_of
@@ -87,7 +87,7 @@ class Runner:
             raise InputError(f"--limit-minutes {minutes:g} leaves no time: use a number above 0.")
         end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
         with self.store.alone(anew=anew):
-            self.todo = cheapest_first(self._missing(), self.store.records())
+            self.todo = cheapest_first(self._missing(), Expected(self.store.records()))
             jobs = min(jobs, max(1, len(self.todo)))
             board.begin(self.todo, len(self.units) - len(self.todo) - len(self.absent), jobs)
             if not self.todo:

@@ -63,7 +63,8 @@ class Slabs:
         inside = torch.zeros(z.shape[0], dtype=torch.bool, device=z.device)
         if not self.offset.numel():
             return inside
-        step = max(1, NEAR // max(z.shape[1], self.offset.numel()))
+        # of very many pairs some rows at a time, or their normals would be read anew for each
+        step = max(1, NEAR // max(z.shape[1], self.offset.numel()), min(64, BLOCK // self.offset.numel()))
         for start in range(0, z.shape[0], step):
             part = slice(start, start + step)
             distance = torch.addmm(self.offset, z[part].to(self.normal), self.normal.T, beta=-1)

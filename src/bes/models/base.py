@@ -157,7 +157,7 @@ class _Dropped(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return _scaled(grad, ctx.saved_tensors[0], ctx.scale), None, None
+        return _Dropped.apply(grad, ctx.saved_tensors[0], ctx.scale), None, None  # type: ignore[no-untyped-call]
 
 
 def _scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:

@@ -37,6 +37,9 @@ from bes.models.soft_pull import Fused, SoftPull
 from bes.models.trust import EdgeTrust
 from bes.training import SELECTED_ON, Callback, Selection, node_objective, train
 
+#: The share of edges' kinds that likeness explains from which on edges are plainly of two kinds.
+TOLD = 0.2
+
 
 class EncoderShaper(BaseEstimator):  # type: ignore[misc]
     """Shape trained encoders by their labelled nodes and by the clear ones among the others.
@@ -56,11 +59,12 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         temperature: Tau of that loss.
         guard: Standard errors by which shaping must gain on validation for the shaped encoders to be kept, where the
             gain is that of nodes without a part in the choice of the epoch (`bes.models.guard`), beyond those that
-            labelled nodes ask for: 3 where 60% have a label and edges count alike, next to none where few have one;
+            labelled nodes ask for: 3 where 60% have a label, next to none where few have one or where `trust` finds
+            that edges can be told apart;
             None always keeps the best epoch.
         trust: Where the likeness of features and neighbours explains at least this share of which edges between
             labelled nodes join one class (`bes.models.trust`), edges count by how far they can be trusted from here on;
-            None always leaves the graph as it is.
+            None always leaves the graph as it is, and so does 1, which still looks.
         selection: What chooses the epoch, see `bes.Decoder`.
         random_state: Seed of the dropout.
         device: `"auto"` is the first GPU when there is one, else the CPU.
@@ -99,7 +103,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         pulled: soft.Pulled = "band",
         temperature: float = 0.1,
         guard: float | None = 0.0,
-        trust: float | None = 0.2,
+        trust: float | None = TOLD,
         selection: Selection = "validation",
         random_state: int = 0,
         device: str | torch.device = "auto",
@@ -161,8 +165,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.epoch_ = self.log_.best_epoch
         self.asked_ = None
         if self.guard is not None and split.nodes(part).numel():
-            # what weighted edges gain, they gain for labelled nodes too
-            self.asked_ = self.guard + (0.0 if self.weighted_ else asked(split.train.numel(), pull.free.numel()))
+            noisy = self.explained_ >= TOLD  # which leaves much to gain for labelled nodes too
+            self.asked_ = self.guard + (0.0 if noisy else asked(split.train.numel(), pull.free.numel()))
         if self.asked_ is not None and self.gain_ <= self.asked_ * self.gain_error_:
             self.epoch_ = -1
             network.load_state_dict(before)

@@ -54,9 +54,10 @@ KINDS = {
     "kgnn": Kind(2, 1, False),
 }
 
-#: Bytes an entry of a hidden layer beside products: bias 8, ReLU 8; in training also dropout 22 (16 random bits, their
-#: comparison, the scaled mask, the product), and backwards the mask 12, ReLU 12 and the sum for the bias 4.
-FORWARD, TRAINED = 16, 66
+#: Bytes an entry of a hidden layer beside products: bias 8, ReLU 8; in training also dropout 18 (16 random bits, their
+#: comparison, what was kept as a byte, the product by blocks), and backwards 9 by that byte, ReLU 12 and the sum for
+#: the bias 4.
+FORWARD, TRAINED = 16, 59
 
 #: Adam's bytes a weight: gradient and weight, both moments read and written.
 ADAM = 28
@@ -158,8 +159,8 @@ def region(sizes: Sizes) -> list[Work]:
         read.times(2),  # once for the mean, once for the sums about it
         passes("as float64", labelled * d, 36),
         Work("sums", 2 * (2 * labelled * d * (d + c)), 8 * labelled * (2 * d + c)),  # half the rate in float64
-        # rows as float64, and for each pair the product, less its offset, its size, and whether it is small
-        Work("slabs", 2 * (2 * n * d * pairs), 20 * n * d + 50 * n * pairs),
+        # rows as float64, and for each pair its distance, made and changed in place
+        Work("slabs", 2 * (2 * n * d * pairs), 20 * n * d + 32 * n * pairs),
     ]
 
 

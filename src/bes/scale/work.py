@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: Results above this size are asked of the system anew each time (glibc's largest threshold for that): 32 MiB.
+#: Results above this size are asked of the system anew each time (glibc's largest threshold for that), but while memory
+#: is kept (`bes.machine.retained`): 32 MiB.
 FRESH = 32 << 20
 
 

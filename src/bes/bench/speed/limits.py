@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from bes.bench.speed.kept import Line
-from bes.bench.speed.roofline import PLACED, PRODUCT, RANDOM
+from bes.bench.speed.roofline import PLACED, PRODUCT, RANDOM, SMALLER
 from bes.bench.speed.tables import one, table
 from bes.bench.speed.text import CACHED, DENSE, LIMITS, LOW, PARTS, READ, SHARE
 
@@ -42,10 +42,10 @@ def _low(shares: Sequence[Line]) -> str:
 
 def _cached(shares: Sequence[Line]) -> str:
     """How a product grows between two graphs of which a cache may hold the smaller; nothing where one is missing."""
-    found = sorted((line for line in shares if line["name"] == PRODUCT), key=lambda line: line.get("bytes", 0))
-    if len(found) < 2:
+    by = {line["name"]: line for line in shares}
+    if SMALLER not in by or PRODUCT not in by:
         return ""
-    small, large = found[0], found[-1]
+    small, large = by[SMALLER], by[PRODUCT]
     power = math.log(large["ours_ms"] / small["ours_ms"]) / math.log(large["bytes"] / small["bytes"])
     return CACHED.format(
         small=small["graph"], at_small=small["ratio"], large=large["graph"], at_large=large["ratio"], power=power

@@ -64,7 +64,8 @@ def _conv(lines: Sequence[Line]) -> str:
 
 def _with_huge_pages(line: Line) -> Line:
     """The line as it is with them."""
-    return {**line, **{key: line[f"huge_{key}"] for key in ("ours_ms", "rival_ms", "ratio")}}
+    found = {key: line[f"huge_{key}"] for key in ("ours_ms", "rival_ms", "ratio")}
+    return {**line, **found, "plain_ratio": line["ratio"]}
 
 
 def _huge(header: list[str], lines: Sequence[Line]) -> str:
@@ -75,6 +76,8 @@ def _huge(header: list[str], lines: Sequence[Line]) -> str:
     asked = sum(key in by for key in BARS)
     return HUGE.format(
         table=table(header, [[name, *(_pair(by.get((graph, name))) for graph in header[1:])] for name in names]),
+        all=len(lines),
+        fell=sum(line["ratio"] < line["plain_ratio"] for line in lines),
         asked=asked,
         held=asked - len(missed),
         missed=f" (not {', '.join(missed)})" if missed else "",

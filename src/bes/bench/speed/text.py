@@ -35,7 +35,7 @@ on a quiet machine.
 CONV = """## One training step against PyTorch Geometric
 
 Forward, backward and Adam of two layers, 64 wide, on the full graph: ours / PyTorch Geometric, in milliseconds, and
-the ratio. Ours is the step that `bes run` takes: sparse features, cached operators with their transposes, fused
+the ratio. Ours is what a step of `bes run` does: sparse features, cached operators with their transposes, fused
 Adam. PyTorch Geometric's is its usual example: dense features, its layers as they come, Adam. Both with torch as it
 comes, in a process of their own.
 
@@ -47,8 +47,7 @@ The least ratio is {least}: {slower}. Of the {asked} ratios that are asked for (
 CACHED = """
 GCN's product moves its bytes at {at_small:.0%} of the triad's rate on {small} and at {at_large:.0%} on {large}. Above
 100% they come from a cache and not from the memory. Between the two it grows with the power {power:.2f} of its bytes,
-and stages that consist of such products grow with it: what is left is an order of the nodes that keeps neighbours
-together.
+and stages that consist of such products grow with it.
 """
 
 HUGE = """
@@ -57,8 +56,8 @@ The same with huge pages for both, which `bes` asks for and a user of PyTorch Ge
 
 {table}
 
-They help the rival more, whose large dense arrays are fresh memory in each step: of the same ratios {held} of {asked}
-hold so{missed}, and {slower}.
+Of {all} ratios {fell} are smaller so: the rival's large dense arrays are fresh memory in each step. Of those that are
+asked for, {held} of {asked} hold so{missed}, and {slower}.
 """
 
 STAGES = """## Stages of a run

@@ -90,7 +90,7 @@ STAGES: dict[str, Callable[[Graph, NodeSplit], Callable[[], object]]] = {
 }
 
 #: What epochs of `bes.training.train` are made of, which keeps memory from one to the next.
-TRAINED = frozenset({"encoder step, gcn", "encoder step, cheb", "inference", "decoder step"})
+TRAINED = frozenset({"encoder step, gcn", "encoder step, cheb", "decoder step"})
 
 
 def run(stage: str, folder: Path, seconds: float = 12.0) -> dict[str, float]:

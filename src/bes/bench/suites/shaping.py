@@ -41,12 +41,12 @@ PARTS: dict[str, Mapping[str, Any]] = {
     "without gravity": {"gravity": 0.0},
 }
 
-#: The same where edges are noisy: the controls take the graph as it is, and two more rows say what trust alone is
-#: worth, and the rest without it.
+#: The same where edges are noisy: the controls take the graph as it is, under the same guard as it knows of the noise;
+#: two more rows say what trust alone is worth, and the rest without it.
 NOISY_PARTS: dict[str, Mapping[str, Any]] = {
-    **{row: {**parts, "trust": None} for row, parts in PARTS.items() if row != "without gravity"},
+    **{row: {**parts, "trust": 1.0} for row, parts in PARTS.items() if row != "without gravity"},
     "without gravity": PARTS["without gravity"],
-    "without trusted edges": {"trust": None},
+    "without trusted edges": {"trust": 1.0},
     "trusted edges alone": {"weight": 0.0, "gravity": 0.0},
 }
 
