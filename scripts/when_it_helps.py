@@ -41,7 +41,8 @@ def _situation(title: str, sheets: Sheets, gains: Family) -> str:
     if not gains:
         return f"### {title}\n\nNot measured yet."
     sheet = sheets[SITUATIONS[title]]
-    before, rival, best = values(sheet, CONTROL), family(sheet, "BES", PSEUDO), ceiling(sheet)
+    before, after = values(sheet, CONTROL), values(sheet, "BES")
+    rival, best = family(sheet, "BES", PSEUDO), ceiling(sheet)
     rows = [
         "| data | splits | control | gain | 95% interval | over pseudo-labels | ceiling |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -52,8 +53,11 @@ def _situation(title: str, sheets: Sheets, gains: Family) -> str:
         control = fmean(before[name].values())
         most = f"{best[name]:+.2f}" if name in best else "none"
         rows.append(f"| {name} | {paired.n} | {control:.2f} | {line(paired)} | {interval} | {other} | {most} |")
+    same = sum(before[name].get(seed) == value for name, found in after.items() for seed, value in found.items())
+    every = sum(map(len, after.values()))
+    kept = f" On {same} of {every} splits both are the same: there the guard mostly kept the encoders as they were."
     whole = f" The ceiling's mean is {fmean(best.values()):+.2f}." if best.keys() >= gains.keys() else ""
-    return f"### {title}\n\n{gained(gains)}{whole}\n\n" + "\n".join(rows)
+    return f"### {title}\n\n{gained(gains)}{kept if same else ''}{whole}\n\n" + "\n".join(rows)
 
 
 def ceiling(sheet: FilledSheet) -> dict[str, float]:
@@ -136,8 +140,8 @@ READING = """
 
 - **Few labels** is where shaping has something to learn from: nodes without a label outnumber the others, and their
   neighbours tell what they are. The fewer labels, the larger the gain, and the less sure each split.
-- **Many labels** leave little to learn. The guard then mostly keeps the encoders as they were: the gain is near zero,
-  and so is the loss. The run costs a few more epochs.
+- **Many labels** leave little to learn. The guard then asks for a gain of three standard errors and keeps the encoders
+  as they were: a difference of zero is its refusal, and not a gain. The run costs a few more epochs.
 - **Noise between classes** makes neighbours poor teachers. Where likeness tells edges within a class from those across,
   shaping counts edges by it, and encoders get back much of what the noise took.
 - Shaping **frozen embeddings**, as the paper does (`--preset paper`), changes next to nothing in any of these

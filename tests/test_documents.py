@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bes.bench.fill import FilledCell, FilledSheet
+from bes.bench.model import Cell, Sheet
+from bes.bench.suites.settings import HONEST
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -40,6 +44,20 @@ def test_the_example_of_links_runs(capsys):
 def test_the_results_are_what_the_committed_records_say(name, monkeypatch):
     for path, text in script(name, monkeypatch).documents().items():
         assert path.read_text() == text, f"{path.name} is not what scripts/{name}.py --write makes of the records"
+
+
+def test_the_ceiling_is_the_best_of_rows_that_start_alike_on_each_split(monkeypatch):
+    helps = script("when_it_helps", monkeypatch)
+    rows = {
+        "BES": {"Cora": {0: 3.0, 1: 1.0}, "PubMed": {0: 9.0}},
+        helps.CONTROL: {"Cora": {0: 1.0, 1: 2.0}, "PubMed": {0: 1.0, 1: 1.0}},
+        "GCN": {"Cora": {0: 99.0, 1: 99.0}, "PubMed": {0: 99.0, 1: 99.0}},  # starts by itself
+    }
+    cells = [
+        FilledCell(Cell(row, name, None), values, {}) for row, found in rows.items() for name, values in found.items()
+    ]
+    sheet = FilledSheet(Sheet("few", "Few", HONEST, (), "", "BES"), tuple(cells))
+    assert helps.ceiling(sheet) == {"Cora": 1.0}  # PubMed lacks a split of BES
 
 
 def test_a_prediction_that_is_off_is_named(monkeypatch):
