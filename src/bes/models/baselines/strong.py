@@ -9,7 +9,7 @@ Settled: a run of `bes` and `control` under `--preset strong` is paired, with on
 Expected: nothing is printed; the BES paper shapes frozen embeddings.
 
 Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
-- strong, tuned: Cora 88.26 ± 0.32 (10), Cornell 80.27 ± 1.89 (10), Texas 86.57 ± 1.81 (10), Wisconsin 87.00 ± 0.80
+- strong, tuned: Cora 88.28 ± 0.32 (10), Cornell 80.00 ± 1.94 (10), Texas 86.86 ± 1.77 (10), Wisconsin 87.00 ± 0.80
   (10).
 """
 
