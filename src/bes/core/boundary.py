@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from bes.core import rows
 from bes.core.neighbors import BLOCK
 from bes.core.rows import Rows
 from bes.core.search import search
@@ -64,7 +65,8 @@ class Slabs:
         if not self.offset.numel():
             return inside
         # of very many pairs some rows at a time, or their normals would be read anew for each
-        step = max(1, NEAR // max(z.shape[1], self.offset.numel()), min(64, BLOCK // self.offset.numel()))
+        pairs, width = self.offset.numel(), z.shape[1]
+        step = max(1, min(max(NEAR // max(width, pairs), min(64, BLOCK // pairs)), rows.WHOLE // width))
         for start in range(0, z.shape[0], step):
             part = slice(start, start + step)
             distance = torch.addmm(self.offset, z[part].to(self.normal), self.normal.T, beta=-1)
