@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 
 from bes.bench.units import Unit
 from bes.summary import Record
@@ -13,7 +12,7 @@ class Expected:
     """Seconds of a run, by what earlier ones took: of its arm on the same data, or else of its arm, or else of all."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._took: dict[tuple[str, ...], list[float]] = {}
+        self._took: dict[tuple[str, ...], tuple[float, int]] = {}  # seconds in all, and of how many
         for record in records:
             if record.get("took") is not None:
                 self._add(record["dataset"], record["task"], record["arm"], record["took"])
@@ -24,12 +23,14 @@ class Expected:
 
     def _add(self, dataset: str, task: str, arm: str, seconds: float) -> None:
         for key in _keys(dataset, task, arm):
-            self._took.setdefault(key, []).append(seconds)
+            total, count = self._took.get(key, (0.0, 0))
+            self._took[key] = total + seconds, count + 1
 
     def seconds(self, unit: Unit) -> float:
         """0 where nothing is known at all."""
         keys = _keys(unit.config.dataset, unit.config.task, unit.arms[-1])
-        return next((fmean(self._took[key]) for key in keys if key in self._took), 0.0)
+        total, count = next((self._took[key] for key in keys if key in self._took), (0.0, 1))
+        return total / count
 
 
 def _keys(dataset: str, task: str, arm: str) -> tuple[tuple[str, ...], ...]:
