@@ -1,6 +1,7 @@
 import hashlib
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from bes import records
 from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.errors import InputError
@@ -278,3 +280,34 @@ def test_a_folder_that_becomes_unwritable_is_one_sentence(tmp_path: Path, finish
     with pytest.raises(InputError, match="cannot be written"):
         directory.add(result)
     assert directory.records == []
+
+
+def test_a_record_names_the_commit_and_whether_the_library_was_changed_since(tmp_path: Path, monkeypatch) -> None:
+    code = tmp_path / "src" / "records.py"
+    page = tmp_path / "page.md"
+    code.parent.mkdir()
+    code.write_text("")
+    page.write_text("")
+
+    def git(*words: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        return subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    monkeypatch.setattr(records, "__file__", str(code))
+
+    def commit() -> str | None:
+        records._commit.cache_clear()
+        return versions()["commit"]
+
+    git("init", "-q")
+    assert commit() is None  # in somebody else's checkout, of which it is no part
+    git("add", ".")
+    git("commit", "-q", "-m", "one")
+    name = git("rev-parse", "--short=12", "HEAD").strip()
+    assert commit() == name
+    page.write_text("what a measurement wrote")
+    assert commit() == name
+    code.write_text("changed = True\n")
+    assert commit() == f"{name}-dirty"
+    monkeypatch.undo()
+    records._commit.cache_clear()

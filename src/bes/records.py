@@ -242,18 +242,24 @@ def versions() -> dict[str, str | None]:
 
 @cache
 def _commit() -> str | None:
-    """The commit of the code that this process has loaded."""
-    here = Path(__file__).resolve().parent
-    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
+    """The commit of the code that this process has loaded, and whether that code was changed since."""
     try:
-        tracked = subprocess.run(
-            ["git", "-C", str(here), "ls-files", "--error-unmatch", __file__], capture_output=True, check=False
-        )
-        if tracked.returncode != 0:  # installed into somebody else's checkout
+        if _git("ls-files", "--error-unmatch", __file__).returncode:  # installed into somebody else's checkout
             return None
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
+        named = _git("describe", "--always", "--abbrev=12")
+        changed = _git(
+            "diff", "--quiet", "HEAD", "--", "."
+        )  # of the library alone: records and pages change as it runs
+    except OSError:
         return None
+    if named.returncode:
+        return None
+    return named.stdout.strip() + ("-dirty" if changed.returncode else "")
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    here = Path(__file__).resolve().parent
+    return subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, check=False)
 
 
 def _difference(old: Any, new: Any, where: str = "") -> str:
