@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
+import pytest
 import torch
 
 from bes.graph.graph import Graph
-from bes.graph.scaling import densely
+from bes.graph.scaling import Scaling, held_sparse, scale
 from bes.graph.sparse import Sparse
 
 
-def test_features_with_many_entries_are_held_dense() -> None:
+@pytest.mark.parametrize("how", get_args(Scaling))
+def test_features_with_many_entries_are_held_dense(how: Scaling) -> None:
     few, many = torch.zeros(10, 10), torch.zeros(10, 10)
     few[0], many[:3] = 1.0, 2.0
     edges = torch.tensor([[0, 1], [1, 0]])
     for x, dense in ((few, False), (many, True)):
         graph = Graph(Sparse.from_dense(x), edges, torch.zeros(10, dtype=torch.long))
-        found = densely(graph)
+        found = scale(graph, how)
+        assert held_sparse(graph.x) is not dense
         assert isinstance(found.x, Sparse) is not dense
         assert found.operators is graph.operators
-        assert torch.equal(found.x if dense else found.x.to_dense(), x)
-    plain = Graph(many, edges, torch.zeros(10, dtype=torch.long))
-    assert densely(plain) is plain
+        plain = Graph(x, edges, torch.zeros(10, dtype=torch.long))
+        assert torch.allclose(found.x if dense else found.x.to_dense(), scale(plain, how).x)
+    assert scale(plain, "raw") is plain

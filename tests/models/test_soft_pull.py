@@ -44,3 +44,14 @@ def test_the_loss_is_what_it_says(pulled: Pulled) -> None:
     assert found == pytest.approx(expected, rel=1e-4)
     assert pull.rows[0]["by_class"] == [size[c] for c in range(3)]
     assert sorted(pull.bands[0].tolist()) == sorted(band)
+
+
+def test_hidden_layers_on_a_graph_that_stays_follow_the_weights() -> None:
+    graph, _, phi = encoded_blocks()
+    network = Fused(phi.encoders_).eval()
+    embed = network.on(graph)
+    assert torch.allclose(embed(), network.embed(graph), atol=1e-6)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(2)
+    assert torch.allclose(embed(), network.embed(graph), atol=1e-6)

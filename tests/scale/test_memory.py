@@ -88,7 +88,11 @@ def test_features_that_are_propagated_once_are_counted_where_they_are_kept():
     assert found.kept(100, 399) == 0
     assert layers("cheb")[0].kept(100, 1200) == 3 * 64
     assert layers("gat")[0].kept(100, 10_000) == 0
-    dense, words = (sbm(n_nodes=2_000, n_features=64, degree=20.0) for _ in range(2))
-    words = Graph(Sparse.from_dense(words.x), words.edge_index, words.y)
-    more = [estimate(graph, *layers(), 2).stages["encoders"] for graph in (dense, words)]
+    dense = sbm(n_nodes=2_000, n_features=64, degree=20.0)
+    few, many = (
+        Graph(Sparse.from_dense(x), dense.edge_index, dense.y)
+        for x in (dense.x * (dense.x > 2), torch.as_tensor(dense.x))
+    )
+    more = [estimate(graph, *layers(), 2).stages["encoders"] for graph in (dense, few, many)]
     assert more[0] - more[1] == pytest.approx(4 * 2_000 * 64 / 2**20, abs=0.1)
+    assert more[2] == more[0]  # so many words are held dense

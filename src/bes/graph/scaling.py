@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import torch
 
@@ -22,22 +22,25 @@ DENSE = 0.2
 
 
 def scale(graph: Graph, features: Scaling) -> Graph:
-    """The graph with its features scaled; a node without any stays without."""
-    if features == "raw":
+    """The graph as networks get it: features scaled, and dense where so many are stored that products are faster so.
+
+    A node without any stays without.
+    """
+    x = graph.x
+    if isinstance(x, Sparse) and not held_sparse(x):
+        x = x.to_dense()
+    if features != "raw":
+        x = _scaled(x, LENGTH.get(features))
+    if x is graph.x:
         return graph
-    scaled = replace(graph, x=_scaled(graph.x, LENGTH.get(features)))
+    scaled = replace(graph, x=x)
     scaled.__dict__["operators"] = graph.operators  # the edges are the same: built once for both
     return scaled
 
 
-def densely(graph: Graph) -> Graph:
-    """The graph with dense features where so many are stored that products with them are faster so."""
-    x = graph.x
-    if not isinstance(x, Sparse) or x.csr.values().numel() <= DENSE * x.shape[0] * x.shape[1]:
-        return graph
-    dense = replace(graph, x=x.to_dense())
-    dense.__dict__["operators"] = graph.operators
-    return dense
+def held_sparse(x: Features) -> TypeGuard[Sparse]:
+    """Whether networks get these features sparse."""
+    return isinstance(x, Sparse) and x.csr.values().numel() <= DENSE * x.shape[0] * x.shape[1]
 
 
 def _scaled(x: Features, length: float | None) -> Features:

@@ -153,7 +153,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             lambda hidden: network.read(hidden, graph, rng),
             lambda out: supervised(out[0]) + pull(out),
             lambda out: score(seen(out)),
-            shared=lambda: network.embed(graph),
+            shared=network.on(graph),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,

@@ -40,6 +40,11 @@ class Fused(nn.Module):
         """The hidden layers `[N, D]`, before any dropout."""
         return torch.cat([one.embed(graph.x, graph.operators) for one in self._each()], dim=1)
 
+    def on(self, graph: Graph) -> Callable[[], Tensor]:
+        """`embed` on a graph that stays as it is while the weights change."""
+        layers = [one.conv1.on(graph.x, graph.operators) for one in self._each()]
+        return lambda: torch.cat([layer().relu_() for layer in layers], dim=1)
+
     def read(self, hidden: Tensor, graph: Graph, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """What `forward` gives, from the hidden layers."""
         parts = hidden.split([one.conv1.out_channels for one in self._each()], dim=1)

@@ -15,7 +15,6 @@ from bes import seeding
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.scaling import densely
 from bes.graph.splits import NodeSplit, make_split
 from bes.metrics import clustering
 from bes.models.baselines import METHODS, make_method
@@ -250,7 +249,6 @@ def case_of(
 ) -> NodeCase | PairCase:
     """One split, with the features scaled as the method wants them."""
     config = config.model_copy(update={"features": method.features or config.features})
-    graph = densely(graph)
     if config.task == "node":
         here = prepare(graph, config).to(seeding.pick_device(config.device))
         split = make_split(here, config.split, seed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from bes.graph.graph import Graph
-from bes.graph.sparse import Sparse
+from bes.graph.scaling import held_sparse
 from bes.machine import MIB, free_mib
 from bes.scale.batches import sizes
 
@@ -93,10 +93,10 @@ def estimate(
     seen, edges = (n, arcs) if parts is None else _piece(n, arcs, *sizes(n, *parts))
     layer = 0 if parts is None else 4 * n * max(sum(encoders.widths[1:]), sum(decoder.widths[1:]))
     operators = (BUILT + 4 * encoders.edge_floats()) * edges + (0 if parts is None else 24 * n)
-    features = graph.x.csr.values().numel() * 12 if isinstance(graph.x, Sparse) else 4 * n * graph.n_features
+    features = graph.x.csr.values().numel() * 12 if held_sparse(graph.x) else 4 * n * graph.n_features
     # rows of features are copied for each piece; a full batch reads them where they are
     rows = 0 if parts is None else features * seen / n
-    kept = 0 if parts or isinstance(graph.x, Sparse) else 4 * n * encoders.kept(n, arcs)
+    kept = 0 if parts or held_sparse(graph.x) else 4 * n * encoders.kept(n, arcs)
     propagated = 4 * n * width * PRODUCTS.get(decoder.kinds[0], 1)
     bytes_of = {
         "data": 2 * features + ARC * arcs + 8 * n,  # scaled features lie beside the given ones

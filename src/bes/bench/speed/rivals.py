@@ -17,6 +17,7 @@ from bes.bench.speed.model import Timing, in_turns
 from bes.graph.catalog import find, load
 from bes.graph.datasets import lookup
 from bes.graph.graph import Graph
+from bes.graph.scaling import scale
 from bes.graph.sparse import Sparse
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.encoders import Encoder
@@ -84,7 +85,7 @@ def _apart(name: str, seconds: float, pages: str) -> dict[str, tuple[float, floa
 
 def main() -> None:
     """`GRAPH SECONDS`: prints what was measured, in turns, as JSON."""
-    graph = load(sys.argv[1])
+    graph = scale(load(sys.argv[1]), "raw")
     split = make_split(graph, "random", 0)
     pairs = {conv: (our_step(conv, graph, split), their_step(layer, graph, split)) for conv, layer in _pyg().items()}
     print(json.dumps({conv: in_turns(*pair, seconds=float(sys.argv[2])) for conv, pair in pairs.items()}))
