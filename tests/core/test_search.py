@@ -1,7 +1,5 @@
 """Neighbours of the shift score: the exact ones where they are few, most of them where they are many."""
 
-import builtins
-
 import numpy as np
 import pytest
 import torch
@@ -23,7 +21,6 @@ def test_few_are_searched_exactly():
 
 
 def test_the_index_finds_most_neighbours_and_never_the_row_itself(monkeypatch):
-    pytest.importorskip("faiss")
     monkeypatch.setattr(search, "INDEXED", 1)
     monkeypatch.setattr(rows, "WHOLE", 1 << 14)
     monkeypatch.setattr(rows, "STEP", 1 << 13)
@@ -39,7 +36,6 @@ def test_the_index_finds_most_neighbours_and_never_the_row_itself(monkeypatch):
 
 
 def test_equal_rows_are_neighbours_of_one_another(monkeypatch):
-    pytest.importorskip("faiss")
     monkeypatch.setattr(search, "INDEXED", 1)
     z = torch.zeros(400, 4)
     z[:200] = 1
@@ -49,17 +45,26 @@ def test_equal_rows_are_neighbours_of_one_another(monkeypatch):
     assert not (found == torch.arange(400)[:, None]).any()
 
 
-def test_without_faiss_the_exact_way_is_taken_and_said(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *more, **named):
-        if name == "faiss":
-            raise ImportError(name)
-        return real(name, *more, **named)
-
+def test_cells_give_torch_its_threads_back(monkeypatch):
+    before = torch.get_num_threads()
     monkeypatch.setattr(search, "INDEXED", 1)
-    monkeypatch.setattr(builtins, "__import__", without)
-    z, query = embeddings(200), torch.arange(0, 200, 3)
-    with pytest.warns(UserWarning, match="install faiss-cpu"):
-        found = search.search(query, z, 4)
-    assert torch.equal(found, nearest(query, z, 4))
+    torch.set_num_threads(2)
+    try:
+        search.search(torch.arange(50), embeddings(500), 3)
+        assert torch.get_num_threads() == 2
+        with pytest.raises(ZeroDivisionError), search._Hands(torch.device("cpu")) as hands:
+            list(hands.map(lambda a: 1 / a, [(1,), (0,)]))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_visits_in_small_pieces_find_the_same(monkeypatch):
+    monkeypatch.setattr(search, "INDEXED", 1)
+    z, query = embeddings(3000), torch.arange(0, 3000, 2)
+    whole = search.search(query, z, 5)
+    monkeypatch.setattr(search, "VISIT", 64)
+    monkeypatch.setattr(search, "AHEAD", 1)
+    monkeypatch.setattr(search, "TOGETHER", 100)
+    found = search.search(query, z, 5)
+    assert (found == whole).double().mean() > 0.999  # products of other shapes are rounded otherwise

@@ -59,7 +59,7 @@ def nearest(query: Tensor, z: Tensor, k: int) -> Tensor:
 
 def smallest(distance: Tensor, k: int) -> Tensor:
     """Columns of the `k` smallest entries of each row `[Q, k]`, nearest first, ties by column."""
-    value, column = _top(distance, min(k + 1, distance.shape[1]))
+    value, column = lowest(distance, min(k + 1, distance.shape[1]))
     if value.shape[1] > k:
         tied = (value[:, k - 1] == value[:, k]).nonzero().flatten()
         value, column = value[:, :k], column[:, :k].clone()
@@ -70,7 +70,7 @@ def smallest(distance: Tensor, k: int) -> Tensor:
     return column.gather(1, order)
 
 
-def _top(distance: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def lowest(distance: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The `k` smallest values of each row and their columns.
 
     They lie in the k groups of columns with the smallest minima: a pass for the minima and two small

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import torch
 from torch import Tensor
 
-from bes.core.neighbors import BLOCK, nearest
+from bes.core.neighbors import BLOCK, lowest, nearest
 from bes.core.rows import Rows, blocks
 
-#: Distances from which cells are used. Measured with 64 columns, all rows asking, in seconds of an EPYC core, exact
-#: against cells: 8,000 rows 0.3 and 0.5, 16,000 rows 1.4 and 0.7, 32,000 rows 6 and 1.5, 64,000 rows 27 and 3. Cells
-#: find 92 percent of the neighbours, so the exact way is kept while it takes a few seconds: to 32,000 rows.
+T = TypeVar("T")
+
+#: Distances from which cells are used. Measured with 64 columns, all rows asking, in seconds on two cores, exact
+#: against cells: 8,000 rows 0.3 and 0.5, 16,000 rows 1.0 and 0.8, 32,000 rows 3.0 and 1.3, 64,000 rows 16 and 1.9.
+#: Cells find 95 percent of the neighbours there, so the exact way is kept while it takes a few seconds: to 32,000 rows.
 INDEXED = 1 << 30
 
 #: Cells are 4 sqrt(n); neighbours are looked for in so many of them.
@@ -28,47 +31,40 @@ LEARNED, ROUNDS = 32, 5
 #: Queries that are searched together.
 TOGETHER = 1 << 19
 
+#: Distances of a visit to a cell, at most: 256 K floats, 1 MiB, which stay near the processor; and visits that wait.
+VISIT, AHEAD = 1 << 18, 1 << 10
+
 
 def search(query: Tensor, z: Rows, k: int) -> Tensor:
     """As `neighbors.nearest`, for embeddings `z` `[n, D]` of any size.
 
-    Above `INDEXED` distances, with faiss installed, z is cut into cells by k-means, and a row's neighbours are looked
-    for in the cells nearest to its own: most of them are found, and all that are found are near.
+    Above `INDEXED` distances z is cut into cells by k-means, and a row's neighbours are looked for in the cells nearest
+    to it: most of them are found, and all that are found are near.
     """
     n = z.shape[0]
     if query.numel() * n < INDEXED:
         return nearest(query, z[:], k)
-    try:
-        import faiss
-    except ImportError:
-        warnings.warn(
-            f"The neighbours of {query.numel()} nodes among {n} are looked for one by one, which takes long: "
-            "install faiss-cpu, as bes-graph[scale] does.",
-            stacklevel=2,
-        )
-        return nearest(query, z[:], k)
-    return _Cells(faiss, z).search(query, min(k, n - 1))
+    return _Cells(z).search(query, min(k, n - 1))
 
 
 class _Cells:
     """Rows of z by cell, and for each row the cells nearest to it.
 
     A search goes cell by cell, with all rows that look into it at once: a matrix product, which costs a fraction of
-    what FAISS's own search, row by row, costs in the same cells.
+    what a search row by row costs in the same cells.
     """
 
-    def __init__(self, faiss: Any, z: Rows) -> None:
+    def __init__(self, z: Rows) -> None:
         n, dim = z.shape
         count = int(4 * math.sqrt(n))
-        means = faiss.Kmeans(dim, count, niter=ROUNDS, max_points_per_centroid=LEARNED, min_points_per_centroid=1)
         some = torch.arange(0, n, max(1, n // (count * LEARNED)), device=z.device)[: count * LEARNED]
-        means.train(_plain(z[some]))
-        self.centre = torch.from_numpy(means.centroids).to(z.device, z.dtype)
-        #: The cells nearest to each row, its own first `[n, NEAR]`.
-        self.near = torch.empty(n, min(NEAR, count), dtype=torch.int32, device=z.device)
-        for part in blocks(n, dim):
-            cells = means.index.search(_plain(z[part]), self.near.shape[1])[1]
-            self.near[part] = torch.from_numpy(cells).to(self.near)
+        with _Hands(z.device) as hands:
+            self.centre = _learn(z[some], count, hands)
+            count = len(self.centre)
+            #: The cells nearest to each row, its own first `[n, NEAR]`.
+            self.near = torch.empty(n, min(NEAR, count), dtype=torch.int32, device=z.device)
+            for part in blocks(n, dim):
+                self.near[part] = _nearest_centres(z[part], self.centre, self.near.shape[1], hands).to(self.near)
         own = self.near[:, 0]
         #: Rows in the order of their cells, those of cell c from start[c] to start[c + 1], and where each row is.
         self.row = own.argsort(stable=True)
@@ -88,41 +84,102 @@ class _Cells:
         place = self.place[query]
         value = torch.full((query.numel(), k), torch.inf, dtype=self.z.dtype, device=query.device)
         where = (place[:, None] + torch.arange(1, k + 1, device=query.device)) % len(self.row)
-        for who, first, distance in self._visits(query, self.near[query, :1]):
+
+        def begin(cell: int, who: Tensor) -> None:
+            """The nearest of the own cell, the row itself left out."""
+            first, distance = self._distances(cell, place[who])
+            distance.scatter_(1, (place[who] - first)[:, None], torch.inf)
             count = min(k, distance.shape[1])
             near, which = distance.topk(count, dim=1, largest=False)
             value[who, :count] = near
             where[who, :count] = torch.where(near.isinf(), where[who, :count], which + first)
-        worst = value[:, -1:]
-        asks = torch.arange(query.numel(), device=query.device)[:, None].expand(-1, k)
-        found = [(asks.flatten(), value.flatten(), where.flatten())]
-        for who, first, distance in self._visits(query, self.near[query, 1:]):
-            row, column = (distance < worst[who]).nonzero(as_tuple=True)
-            found.append((who[row], distance[row, column], column + first))
+
+        def add(cell: int, who: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            """What another cell has nearer than that."""
+            first, distance = self._distances(cell, place[who])
+            at = (distance < worst[who]).flatten().nonzero().flatten()
+            return who[at // distance.shape[1]], distance.flatten()[at], at % distance.shape[1] + first
+
+        with _Hands(query.device) as hands:
+            for _ in hands.map(begin, self._visits(self.near[query, :1])):
+                pass
+            worst = value[:, -1:]
+            found = list(hands.map(add, self._visits(self.near[query, 1:])))
+        asks = torch.arange(query.numel(), device=query.device)
+        found.append((asks.repeat_interleave(k), value.flatten(), where.flatten()))
         ask, near, at = (torch.cat(parts) for parts in zip(*found, strict=True))
         order = near.argsort(stable=True)
         order = order[ask[order].argsort(stable=True)]
-        starts = torch.searchsorted(ask[order], torch.arange(query.numel(), device=query.device))
+        starts = torch.searchsorted(ask[order], asks)
         return self.row[at[order[starts[:, None] + torch.arange(k, device=query.device)]]]
 
-    def _visits(self, query: Tensor, near: Tensor) -> Iterator[tuple[Tensor, int, Tensor]]:
-        """Cell by cell: who of `query` looks into it, where its rows begin, and squared distances to them."""
+    def _visits(self, near: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """Cell by cell: which rows of `near` `[Q, m]`, those of queries, have it, some of them at a time."""
         cell, pair = near.flatten().sort(stable=True)
         ends = torch.bincount(cell, minlength=len(self.centre)).cumsum(0).tolist()
         for c, (begin, stop) in enumerate(pairwise([0, *ends])):
-            first, end = self.start[c], self.start[c + 1]
-            if stop == begin or end == first:
-                continue
-            others = self.z[first:end] - self.centre[c]
-            squares = others.square().sum(1)
-            for part in (pair[begin:stop] // near.shape[1]).split(max(1, BLOCK // len(others))):
-                place = self.place[query[part]]
-                own = self.z[place] - self.centre[c]
-                distance = torch.addmm(squares, own, others.T, alpha=-2).add_(own.square().sum(1)[:, None])
-                inside = ((place >= first) & (place < end)).nonzero().flatten()
-                distance[inside, place[inside] - first] = torch.inf  # no row is a neighbour of its own
-                yield part, first, distance
+            size = self.start[c + 1] - self.start[c]
+            if stop > begin and size:
+                for who in (pair[begin:stop] // near.shape[1]).split(max(1, VISIT // size)):
+                    yield c, who
+
+    def _distances(self, cell: int, place: Tensor) -> tuple[int, Tensor]:
+        """Where the rows of a cell begin, and squared distances to them `[Q, size]` from the rows at `place`."""
+        first, end = self.start[cell], self.start[cell + 1]
+        others, own = self.z[first:end] - self.centre[cell], self.z[place] - self.centre[cell]
+        distance = torch.addmm(others.square().sum(1), own, others.T, alpha=-2)
+        return first, distance.add_(own.square().sum(1)[:, None])
 
 
-def _plain(z: Tensor) -> Any:
-    return z.float().cpu().contiguous().numpy()
+def _learn(z: Tensor, count: int, hands: _Hands) -> Tensor:
+    """At most `count` different centres of cells `[m, D]`, by Lloyd's rounds from rows that are evenly spread."""
+    centre = z[torch.linspace(0, len(z) - 1, count, dtype=torch.float64).long()]
+    for _ in range(ROUNDS):
+        own = _nearest_centres(z, centre, 1, hands).flatten()
+        size = torch.bincount(own, minlength=count)[:, None]
+        total = torch.zeros_like(centre).index_add(0, own, z)
+        centre = torch.where(size > 0, total / size.clamp(min=1), centre)
+    different: Tensor = centre.unique(dim=0)
+    return different
+
+
+def _nearest_centres(z: Tensor, centre: Tensor, m: int, hands: _Hands) -> Tensor:
+    """The `m` nearest centres of each row `[n, m]`, nearest first."""
+    middle = centre.mean(0)  # near the origin float32 has the digits
+    centred = centre - middle
+    squares, columns = centred.square().sum(1), centred.T.contiguous()
+
+    def work(part: Tensor) -> Tensor:
+        distance = torch.addmm(squares, part - middle, columns, alpha=-2)
+        return distance.argmin(1, keepdim=True) if m == 1 else lowest(distance, m)[1]
+
+    return torch.cat(list(hands.map(work, zip(z.split(max(1, BLOCK // len(centre)))))))
+
+
+class _Hands:
+    """Threads that work on cells, each by itself: a cell is too small for more than one, and there are thousands.
+
+    On a CPU there are as many as torch has, and torch has one while they work; elsewhere there is one.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._threads = torch.get_num_threads()
+        self._pool = ThreadPoolExecutor(self._threads if device.type == "cpu" else 1)
+
+    def __enter__(self) -> Self:
+        torch.set_num_threads(1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(self._threads)
+
+    def map(self, work: Callable[..., T], given: Iterable[tuple[Any, ...]]) -> Iterator[T]:
+        """`work` of each, in order, some thousands of them on the way at most."""
+        waiting: deque[Future[T]] = deque()
+        for one in given:
+            waiting.append(self._pool.submit(work, *one))
+            if len(waiting) > AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
