@@ -29,7 +29,7 @@ NEAR = 8
 LEARNED, ROUNDS = 32, 5
 
 #: Queries that are searched together.
-TOGETHER = 1 << 19
+TOGETHER = 1 << 18
 
 #: Distances of a visit to a cell, at most: 256 K floats, 1 MiB, which stay near the processor; and visits that wait.
 VISIT, AHEAD = 1 << 18, 1 << 10
@@ -77,58 +77,43 @@ class _Cells:
 
     def search(self, query: Tensor, k: int) -> Tensor:
         """The `k` nearest rows in near cells `[Q, k]`, nearest first; any rows where those cells hold too few."""
-        return torch.cat([self._search(part, k) for part in query.split(TOGETHER)])
-
-    def _search(self, query: Tensor, k: int) -> Tensor:
-        """First in the own cell; what the other cells have nearer than that is little, and is sorted in at the end."""
-        place = self.place[query]
-        value = torch.full((query.numel(), k), torch.inf, dtype=self.z.dtype, device=query.device)
-        where = (place[:, None] + torch.arange(1, k + 1, device=query.device)) % len(self.row)
-
-        def begin(cell: int, who: Tensor) -> None:
-            """The nearest of the own cell, the row itself left out."""
-            first, distance = self._distances(cell, place[who])
-            distance.scatter_(1, (place[who] - first)[:, None], torch.inf)
-            count = min(k, distance.shape[1])
-            near, which = distance.topk(count, dim=1, largest=False)
-            value[who, :count] = near
-            where[who, :count] = torch.where(near.isinf(), where[who, :count], which + first)
-
-        def add(cell: int, who: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            """What another cell has nearer than that."""
-            first, distance = self._distances(cell, place[who])
-            at = (distance < worst[who]).flatten().nonzero().flatten()
-            return who[at // distance.shape[1]], distance.flatten()[at], at % distance.shape[1] + first
-
         with _Hands(query.device) as hands:
-            for _ in hands.map(begin, self._visits(self.near[query, :1])):
-                pass
-            worst = value[:, -1:]
-            found = list(hands.map(add, self._visits(self.near[query, 1:])))
-        asks = torch.arange(query.numel(), device=query.device)
-        found.append((asks.repeat_interleave(k), value.flatten(), where.flatten()))
-        ask, near, at = (torch.cat(parts) for parts in zip(*found, strict=True))
-        order = near.argsort(stable=True)
-        order = order[ask[order].argsort(stable=True)]
-        starts = torch.searchsorted(ask[order], asks)
-        return self.row[at[order[starts[:, None] + torch.arange(k, device=query.device)]]]
+            return torch.cat([self._search(part, k, hands) for part in query.split(TOGETHER)])
+
+    def _search(self, query: Tensor, k: int, hands: _Hands) -> Tensor:
+        """The nearest of each near cell by itself, and of these the nearest."""
+        near, place = self.near[query], self.place[query]
+        value = torch.full((near.numel(), k), torch.inf, dtype=self.z.dtype, device=query.device)
+        where = torch.zeros(near.numel(), k, dtype=torch.long, device=query.device)
+
+        def visit(cell: int, pair: Tensor) -> None:
+            first, end = self.start[cell], self.start[cell + 1]
+            at = place[pair // near.shape[1]]
+            # from the cell's centre, near which float32 has the digits
+            others, own = self.z[first:end] - self.centre[cell], self.z[at] - self.centre[cell]
+            distance = torch.addmm(others.square().sum(1), own, others.T, alpha=-2)
+            inside = ((at >= first) & (at < end)).nonzero().flatten()
+            distance[inside, at[inside] - first] = torch.inf  # no row is a neighbour of its own
+            count = min(k, end - first)
+            least, which = distance.topk(count, dim=1, largest=False, sorted=False)
+            value[pair, :count] = least.add_(own.square().sum(1)[:, None])
+            where[pair, :count] = which.add_(first)
+
+        for _ in hands.map(visit, self._visits(near)):
+            pass
+        least, which = value.view(len(query), -1).topk(k, dim=1, largest=False)
+        others = (place[:, None] + torch.arange(1, k + 1, device=query.device)) % len(self.row)
+        return self.row[torch.where(least.isinf(), others, where.view(len(query), -1).gather(1, which))]
 
     def _visits(self, near: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Cell by cell: which rows of `near` `[Q, m]`, those of queries, have it, some of them at a time."""
+        """Cell by cell: which entries of `near` `[Q, m]`, cells by query, are that cell, some of them at a time."""
         cell, pair = near.flatten().sort(stable=True)
         ends = torch.bincount(cell, minlength=len(self.centre)).cumsum(0).tolist()
         for c, (begin, stop) in enumerate(pairwise([0, *ends])):
             size = self.start[c + 1] - self.start[c]
             if stop > begin and size:
-                for who in (pair[begin:stop] // near.shape[1]).split(max(1, VISIT // size)):
-                    yield c, who
-
-    def _distances(self, cell: int, place: Tensor) -> tuple[int, Tensor]:
-        """Where the rows of a cell begin, and squared distances to them `[Q, size]` from the rows at `place`."""
-        first, end = self.start[cell], self.start[cell + 1]
-        others, own = self.z[first:end] - self.centre[cell], self.z[place] - self.centre[cell]
-        distance = torch.addmm(others.square().sum(1), own, others.T, alpha=-2)
-        return first, distance.add_(own.square().sum(1)[:, None])
+                for some in pair[begin:stop].split(max(1, VISIT // size)):
+                    yield c, some
 
 
 def _learn(z: Tensor, count: int, hands: _Hands) -> Tensor:
