@@ -118,7 +118,7 @@ class _Cells:
 
 def _learn(z: Tensor, count: int, hands: _Hands) -> Tensor:
     """At most `count` different centres of cells `[m, D]`, by Lloyd's rounds from rows that are evenly spread."""
-    centre = z[torch.linspace(0, len(z) - 1, count, dtype=torch.float64).long()]
+    centre = z[torch.linspace(0, len(z) - 1, count, dtype=torch.float64, device=z.device).long()]
     for _ in range(ROUNDS):
         own = _nearest_centres(z, centre, 1, hands).flatten()
         size = torch.bincount(own, minlength=count)[:, None]
@@ -160,7 +160,7 @@ class _Hands:
         torch.set_num_threads(self._threads)
 
     def map(self, work: Callable[..., T], given: Iterable[tuple[Any, ...]]) -> Iterator[T]:
-        """`work` of each, in order, some thousands of them on the way at most."""
+        """`work` of each, in order, about a thousand of them on the way at most."""
         waiting: deque[Future[T]] = deque()
         for one in given:
             waiting.append(self._pool.submit(work, *one))
