@@ -43,7 +43,18 @@ class Conv(nn.Module, ABC):
 
     def on(self, x: Features, ops: Operators) -> Callable[[], Tensor]:
         """The layer on features that stay as they are while its weights change."""
+        if isinstance(x, Sparse):
+            self.lay_out()
         return lambda: self(x, ops)
+
+    def lay_out(self) -> None:
+        """Weights `[out, in]` column by column in memory, as sparse products read them and give their gradients.
+
+        Otherwise each step turns them, and their gradients back. To be called before an optimizer has seen them.
+        """
+        for weight in self.parameters():
+            if weight.dim() == 2:
+                weight.data = weight.data.t().contiguous().t()
 
     def sweeps(self) -> Sequence[Sweep]:
         """The layer as maps over one hop each, for inference in blocks of rows."""
@@ -84,9 +95,13 @@ class FilterConv(Conv):
     def propagate(self, x: Tensor, ops: Operators) -> Tensor:
         """[P_0 X, P_1 X, ...]: `[N, F]` -> `[N, K F]`."""
 
+    def summands(self) -> Sequence[Tensor]:
+        """The weights of the parts that `gather` takes: the W_k, where no sums of them save work on all nodes."""
+        return self.weights()[0]
+
     @abstractmethod
     def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
-        """sum_k P_k U_k of K parts `[N, out_channels]`."""
+        """sum_k P_k X W_k, from the products of X with the `summands`, `[N, out_channels]` each."""
 
     def on(self, x: Features, ops: Operators) -> Callable[[], Tensor]:
         """Dense features are propagated once, where the result is no larger than the messages of one step."""
@@ -104,8 +119,7 @@ class FilterConv(Conv):
     def forward(self, x: Features, ops: Operators) -> Tensor:
         if not isinstance(x, Sparse) and self.in_channels < self.out_channels:
             return self.transform(self.propagate(x, ops))
-        weights, bias = self.weights()
-        return self.gather(project(x, weights), ops).add_(bias)
+        return self.gather(project(x, self.summands()), ops).add_(self.weights()[1])
 
 
 def project(x: Features, weights: Sequence[Tensor]) -> Sequence[Tensor]:

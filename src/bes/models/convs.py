@@ -52,25 +52,29 @@ class ChebConv(FilterConv):
         first = ops.cheb @ x
         return torch.cat([x, first, 2 * (ops.cheb @ first) - x], dim=1)
 
+    def summands(self) -> Sequence[Tensor]:
+        """Clenshaw, with T_2 = 2 L^ L^ - I: X (W_0 - W_2) + L^ (X W_1 + L^ X 2 W_2)."""
+        zeroth, first, second = self.weights()[0]
+        return zeroth - second, first, 2 * second
+
     def gather(self, parts: Sequence[Tensor], ops: Operators) -> Tensor:
         zeroth, first, second = parts
-        inner = torch.add(first, ops.cheb @ second, alpha=2)  # Clenshaw: T_2 = 2 L^ L^ - I
-        return (zeroth - second).add_(ops.cheb @ inner)
+        inner = (ops.cheb @ second).add_(first)
+        return (ops.cheb @ inner).add_(zeroth)
 
     def sweeps(self) -> Sequence[Sweep]:
         return self._inner, self._outer
 
     def _inner(self, x: Features, _: Tensor | None, ops: Operators) -> Tensor:
-        """X W_1 + 2 L^ X W_2: what the outer sweep propagates."""
-        first, second = project(x, self.weights()[0][1:])
-        return first + 2 * (ops.cheb @ second)
+        """X W_1 + L^ X 2 W_2: what the outer sweep propagates."""
+        first, second = project(x, self.summands()[1:])
+        return first + ops.cheb @ second
 
     def _outer(self, x: Features, inner: Tensor | None, ops: Operators) -> Tensor:
         """X (W_0 - W_2) + L^ inner + b."""
         assert inner is not None
-        weights, bias = self.weights()
-        (own,) = project(x, (weights[0] - weights[2],))
-        return own + ops.cheb @ inner + bias
+        (own,) = project(x, self.summands()[:1])
+        return own + ops.cheb @ inner + self.bias
 
 
 class SGConv(FilterConv):
