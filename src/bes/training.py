@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from bes.graph.pairs import pair_loss
 from bes.machine import look_again, retained
+from bes.threads import alone
 
 if TYPE_CHECKING:
     from bes.graph.pairs import PairSplit
@@ -57,6 +58,7 @@ def train(
     groups: list[dict[str, Any]] | None = None,
     begun: Score | None = None,
     steps: Callable[[], Iterable[Tensor]] | None = None,
+    small: bool = False,
     callbacks: Sequence[Callback] = (),
 ) -> TrainLog:
     """Train `model` for `epochs` and leave it with the parameters of the best-scored epoch.
@@ -74,6 +76,7 @@ def train(
             `best_epoch` is -1.
         steps: The losses of an epoch, of which each is made when the model has taken the step before; without it an
             epoch is one step by `loss(forward())`.
+        small: Whether one thread is the faster one for a step (`bes.threads`).
     """
     optimizer = torch.optim.Adam(groups or model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     log = TrainLog()
@@ -81,25 +84,26 @@ def train(
     best = {key: tensor.clone() for key, tensor in live.items()}
     if begun is not None:
         log.best_score = begun
-    given = (shared(),) if shared else ()
-    for epoch in range(epochs):
-        model.train()
-        losses = steps() if steps else [loss(forward(*given))]
-        taken = [_step(optimizer, value) for value in losses]
+    with alone(next(model.parameters()).device, small=small):
         given = (shared(),) if shared else ()
-        current = _scored(model, forward, score, given)
-        row = {"epoch": epoch, "loss": sum(taken) / len(taken), "score": current[0]}
-        log.history.append(row)
-        if current > log.best_score:
-            log.best_epoch, log.best_score = epoch, current
-            for key, tensor in live.items():
-                best[key].copy_(tensor)
-        for callback in callbacks:
-            callback(epoch, model, row)
-        if epoch == 0:
-            look_again()
-        if patience and epoch - log.best_epoch >= patience:
-            break
+        for epoch in range(epochs):
+            model.train()
+            losses = steps() if steps else [loss(forward(*given))]
+            taken = [_step(optimizer, value) for value in losses]
+            given = (shared(),) if shared else ()
+            current = _scored(model, forward, score, given)
+            row = {"epoch": epoch, "loss": sum(taken) / len(taken), "score": current[0]}
+            log.history.append(row)
+            if current > log.best_score:
+                log.best_epoch, log.best_score = epoch, current
+                for key, tensor in live.items():
+                    best[key].copy_(tensor)
+            for callback in callbacks:
+                callback(epoch, model, row)
+            if epoch == 0:
+                look_again()
+            if patience and epoch - log.best_epoch >= patience:
+                break
     optimizer.zero_grad()  # a trained model carries no gradients
     model.load_state_dict(best)
     return log

@@ -52,7 +52,7 @@ def test_cells_give_torch_its_threads_back(monkeypatch):
     try:
         search.search(torch.arange(50), embeddings(500), 3)
         assert torch.get_num_threads() == 2
-        with pytest.raises(ZeroDivisionError), search._Hands(torch.device("cpu")) as hands:
+        with pytest.raises(ZeroDivisionError), search._many_hands(torch.device("cpu")) as hands:
             list(hands.map(lambda a: 1 / a, [(1,), (0,)]))
         assert torch.get_num_threads() == 2
     finally:

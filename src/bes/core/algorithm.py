@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from bes.core.problem import LayerProblem, apply_layer
 from bes.core.resume import Course, Keeper
 from bes.core.rows import Picked, Rows, own_rows
 from bes.errors import InputError
+from bes.threads import alone
 
 if TYPE_CHECKING:
     from bes.core.shaper import BoundaryShaper
@@ -118,20 +118,6 @@ def look(
 SMALL = 1 << 20
 
 
-@contextmanager
-def _alone_if_small(z: Rows) -> Iterator[None]:
-    """One thread for small embeddings on the CPU; the setting is put back."""
-    threads = torch.get_num_threads()
-    small = z.device.type == "cpu" and z.shape[0] * z.shape[1] < SMALL and threads > 1
-    if small:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if small:
-            torch.set_num_threads(threads)
-
-
 def new_layer(
     options: BoundaryShaper, dim: int, dtype: torch.dtype, generator: torch.Generator | None = None
 ) -> attention.BoundaryAttention:
@@ -181,7 +167,7 @@ def train_layer(
     draw = seeding.generator(options.random_state, "batch", index)
     batch = found.nodes
     course = Course(keeper, index, stepper, (draw, sampled), report)
-    with _alone_if_small(z):
+    with alone(z.device, small=z.shape[0] * z.shape[1] < SMALL):
         for iteration in course.left(options.n_iter):
             if options.batch_size < roll.count:
                 drawn = torch.randperm(roll.count, generator=draw)[: options.batch_size]

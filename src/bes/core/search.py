@@ -6,14 +6,16 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from bes.core.neighbors import BLOCK, lowest, nearest
 from bes.core.rows import Rows, blocks
+from bes.threads import alone
 
 T = TypeVar("T")
 
@@ -58,7 +60,7 @@ class _Cells:
         n, dim = z.shape
         count = int(4 * math.sqrt(n))
         some = torch.arange(0, n, max(1, n // (count * LEARNED)), device=z.device)[: count * LEARNED]
-        with _Hands(z.device) as hands:
+        with _many_hands(z.device) as hands:
             self.centre = _learn(z[some], count, hands)
             count = len(self.centre)
             #: The cells nearest to each row, its own first `[n, NEAR]`.
@@ -77,7 +79,7 @@ class _Cells:
 
     def search(self, query: Tensor, k: int) -> Tensor:
         """The `k` nearest rows in near cells `[Q, k]`, nearest first; any rows where those cells hold too few."""
-        with _Hands(query.device) as hands:
+        with _many_hands(query.device) as hands:
             return torch.cat([self._search(part, k, hands) for part in query.split(TOGETHER)])
 
     def _search(self, query: Tensor, k: int, hands: _Hands) -> Tensor:
@@ -142,22 +144,10 @@ def _nearest_centres(z: Tensor, centre: Tensor, m: int, hands: _Hands) -> Tensor
 
 
 class _Hands:
-    """Threads that work on cells, each by itself: a cell is too small for more than one, and there are thousands.
+    """Threads that work on cells, each by itself: a cell is too small for more than one, and there are thousands."""
 
-    On a CPU there are as many as torch has, and torch has one while they work; elsewhere there is one.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self._threads = torch.get_num_threads()
-        self._pool = ThreadPoolExecutor(self._threads if device.type == "cpu" else 1)
-
-    def __enter__(self) -> Self:
-        torch.set_num_threads(1)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(self._threads)
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
 
     def map(self, work: Callable[..., T], given: Iterable[tuple[Any, ...]]) -> Iterator[T]:
         """`work` of each, in order, about a thousand of them on the way at most."""
@@ -168,3 +158,11 @@ class _Hands:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+@contextmanager
+def _many_hands(device: torch.device) -> Iterator[_Hands]:
+    """On a CPU as many as torch has threads, and torch has one while they work; elsewhere one."""
+    count = torch.get_num_threads() if device.type == "cpu" else 1
+    with alone(device, small=True), ThreadPoolExecutor(count) as pool:
+        yield _Hands(pool)

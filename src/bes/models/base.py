@@ -19,6 +19,7 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
 from bes.scale.inference import Sweep
 from bes.scale.memory import kept_propagated
+from bes.threads import STEP, step_size
 
 
 class Conv(nn.Module, ABC):
@@ -194,3 +195,10 @@ def place(graph: Graph, z: Tensor | np.ndarray[Any, Any], device: str | torch.de
     if not torch.isfinite(z).all():
         raise InputError("The embeddings hold values that are NaN or infinite: check the encoder's training.")
     return graph, z
+
+
+def is_small(graph: Graph, width: int, x: Features | None = None) -> bool:
+    """Whether one thread is the faster one for a step on `graph` with hidden layers so wide, on `x` or its features."""
+    x = graph.x if x is None else x
+    stored = x.csr.values().numel() if isinstance(x, Sparse) else x.numel()
+    return step_size(graph.n_nodes, graph.edge_index.shape[1], stored, width) < STEP

@@ -16,7 +16,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Operators
 from bes.graph.splits import NodeSplit
-from bes.models.base import FilterConv, dropout, place
+from bes.models.base import FilterConv, dropout, is_small, place
 from bes.models.convs import ChebConv, Linear, SAGEConv, pick
 from bes.scale.batches import Parts, Piece
 from bes.scale.inference import layer
@@ -148,6 +148,7 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
             score,
             shared=None if parts else lambda: net.conv1.transform(propagated),
             steps=node_steps(parts, split, logits, draw),
+            small=not parts and is_small(graph, self.hidden, propagated),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,

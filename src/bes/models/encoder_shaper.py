@@ -30,6 +30,7 @@ from bes import seeding
 from bes.core import soft
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, Part
+from bes.models.base import is_small
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
 from bes.models.guard import asked, honest_gain
@@ -158,6 +159,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             lr=self.lr,
             weight_decay=self.weight_decay,
             begun=begun,
+            small=is_small(graph, sum(one.conv1.out_channels for one in self.encoders_.encoders_)),
             callbacks=callbacks,
         )
         folds = seeding.generator(self.random_state, "guard", device=device)

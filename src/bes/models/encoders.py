@@ -15,7 +15,7 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, rows_of
 from bes.graph.splits import NodeSplit
-from bes.models.base import dropout
+from bes.models.base import dropout, is_small
 from bes.models.convs import CONVS, pick
 from bes.models.trust import EdgeTrust
 from bes.scale.batches import Parts, Piece
@@ -196,6 +196,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             score,
             shared=(lambda: first().relu_()) if first else None,
             steps=node_steps(parts, split, logits, draw),
+            small=not parts and is_small(graph, self.channels),
             epochs=self.epochs,
             lr=self.lr,
             weight_decay=self.weight_decay,

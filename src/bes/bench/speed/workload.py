@@ -21,6 +21,7 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.graph.synthetic import sbm
 from bes.machine import retained
+from bes.models.base import is_small
 from bes.models.decoders import Decoder, DecoderNet
 from bes.models.encoders import Encoder, EncoderEnsemble
 from bes.tasks.node import score
@@ -66,7 +67,8 @@ def decoder_step(graph: Graph, split: NodeSplit) -> Callable[[], object]:
     sizes = (graph.n_features, WIDTH, split.n_classes)
     net = DecoderNet("cheb", sizes, norm=False, dropout=0.5, generator=torch.Generator().manual_seed(0))
     propagated, rng = net.conv1.propagate(torch.as_tensor(graph.x), graph.operators), torch.Generator()
-    return Step(net, lambda: net(propagated, graph.operators, rng), split, fused=True)
+    small = is_small(graph, WIDTH, propagated)
+    return Step(net, lambda: net(propagated, graph.operators, rng), split, fused=True, small=small)
 
 
 def evaluation(graph: Graph, split: NodeSplit) -> Callable[[], object]:
