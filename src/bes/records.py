@@ -247,9 +247,8 @@ def _commit() -> str | None:
         if _git("ls-files", "--error-unmatch", __file__).returncode:  # installed into somebody else's checkout
             return None
         named = _git("describe", "--always", "--abbrev=12")
-        changed = _git(
-            "diff", "--quiet", "HEAD", "--", "."
-        )  # of the library alone: records and pages change as it runs
+        # of the library alone: records and pages change while it runs
+        changed = _git("diff", "--quiet", "HEAD", "--", ".")
     except OSError:
         return None
     if named.returncode:
