@@ -1,6 +1,7 @@
 """Write docs/results/ from recorded runs of every suite, running first what is not recorded yet.
 
 python scripts/results.py              run what is missing (needs BES_DATA), keep the records, write pages and figures
+python scripts/results.py --suites few-labels,no-labels --limit-minutes 60      only these, and start nothing more then
 python scripts/results.py --write      write the pages from the committed records alone
 python scripts/results.py --look       keep which data sets are not here (needs BES_DATA), and write the pages
 python scripts/results.py --check      see that every page is what the committed records make of it
@@ -49,16 +50,16 @@ FIGURES = PAGES / "figures"
 README = ROOT / "README.md"
 
 
-def measure(folder: Path, jobs: int) -> None:
-    """Run every suite, from the committed records on; keep the records and draw the figures."""
+def measure(folder: Path, jobs: int, names: list[str], minutes: float | None) -> None:
+    """Run these suites, from the committed records on; keep the records and draw the figures."""
     suites = [make() for make in SUITES.values()]
     store = Store(folder, library_version())
     if RECORDS.exists():
         with store.alone():
             store.add(record for record in unpack(RECORDS) if _usable(record))
-    runner = Runner(suites, store)
     with LiveBoard(console, store.records()) as board:
-        runner.run(board, jobs=jobs)
+        Runner([SUITES[name]() for name in names], store).run(board, jobs=jobs, minutes=minutes)
+    runner = Runner(suites, store)
     pack(_asked(runner), RECORDS)
     look()
     FIGURES.mkdir(parents=True, exist_ok=True)
@@ -217,12 +218,17 @@ if __name__ == "__main__":
     parser.add_argument("--check", action="store_true", help="only see that the pages are what the records say")
     parser.add_argument("--store", type=Path, default=ROOT / "runs" / "bench", help="where runs are recorded")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--suites", default=",".join(SUITES), help="whose missing runs are made; all, if left out")
+    parser.add_argument("--limit-minutes", type=float, help="start no run after so many")
     given = parser.parse_args()
+    names = given.suites.split(",")
+    if unknown := [name for name in names if name not in SUITES]:
+        parser.error(f"--suites: there is no suite {unknown[0]}; there are {', '.join(SUITES)}.")
     if given.check:
         check()
     else:
         if given.look:
             look()
         elif not given.write:
-            measure(given.store, given.jobs)
+            measure(given.store, given.jobs, names, given.limit_minutes)
         write(documents())
