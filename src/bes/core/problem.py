@@ -80,7 +80,7 @@ class LayerProblem:
             difference = self.layer.attend(new, inputs) - self.layer.attend(old, inputs)
         else:
             difference = self.layer.difference(old, new, self.layer.read(self.z[rows]))
-        moved = difference.double().norm(dim=1)
+        moved = update.distances(difference).double()
         here = torch.stack([moved.mean() * self.own, moved.var() * self.own**2 / size])
         delta, variance = self.group.sum(here).tolist()
         self.displacement_error = math.sqrt(variance) / delta if delta > 0 else 0.0

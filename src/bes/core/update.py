@@ -31,11 +31,13 @@ def virtual_step(weights: Weights, gradients: Weights, eta: float) -> Weights:
 
 
 def displacement(difference: Tensor) -> Tensor:
-    """Eq. 12: the sum over all nodes of how far each moves, from A(Z; theta') - A(Z; theta) `[N, D]`.
+    """Eq. 12: the sum over all nodes of how far each moves, from A(Z; theta') - A(Z; theta) `[N, D]`."""
+    return distances(difference).sum()
 
-    The difference is overwritten: it is the largest array of an iteration.
-    """
-    return difference.square_().sum(1).sqrt_().sum()
+
+def distances(difference: Tensor) -> Tensor:
+    """How far each node moves `[N]`. The difference is overwritten: it is the largest array of an iteration."""
+    return difference.square_().sum(1).sqrt_()
 
 
 def adaptive_scale(alpha: float, delta: float, n_nodes: int, unit: AlphaUnit = "node") -> float:
