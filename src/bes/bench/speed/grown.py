@@ -21,7 +21,7 @@ Slopes = dict[str, dict[str, Any]]
 
 def growth(lines: Sequence[Line]) -> str:
     """The section, from lines of growth: the stages of a run, then their parts."""
-    shaped = [line for line in lines if line["name"] == SHAPING]
+    shaped = sorted((line for line in lines if line["name"] == SHAPING), key=lambda line: line["nodes"])
     slopes = {row["name"]: row for row in exponents(lines)}
     names = dict.fromkeys(line["name"] for line in lines)
     parts = [name for name in names if name not in WHOLE]
