@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from recorded import table
 
 from bes.scale import cost, traffic
@@ -23,7 +25,10 @@ SCALE = """### 10^9 nodes on 64 machines
 
 Assumed: average degree {degree}, {width} features, {width} columns and channels, {classes} classes, one in a hundred
 nodes labelled, a displacement by 10,000 nodes; each machine is the measured one; sums go by a ring; computing and
-sending do not overlap, and a message costs its bytes alone. How many halo rows a node costs is taken from cuts by METIS
+sending do not overlap, and a message costs its bytes alone. Computing is
+what the model says, and what is likely: as many times longer as its like in the table of times took at the largest size
+(a step for an epoch, all of shaping for a boundary, the displacement for applying a layer), and no less than that took
+at the smallest, which is mostly calls. How many halo rows a node costs is taken from cuts by METIS
 into 64 parts: {shares}. Memory counts features, embeddings, arcs and operators, the activations of a step, and the
 labelled rows that every rank gathers: {memory}.
 
@@ -31,12 +36,37 @@ labelled rows that every rank gathers: {memory}.
 
 {said}"""
 
+#: What growth has measured of the same kind of work.
+LIKE = {
+    "encoder's epoch, GCN": "encoder step, gcn",
+    "decoder's epoch, Cheb": "decoder step",
+    "shaping, a layer's boundary": "shaping",
+    "shaping, an iteration": "shaping iteration",
+    "shaping, applying a layer": "displacement",
+}
+
 SLOW = """The longest of these is {longest}. {neighbours} An iteration of shaping hands over {bytes:,.0f} bytes a rank
 whatever the number of nodes."""
 
 
-def scale(here: Machine, shares: dict[str, float]) -> str:
-    """Memory of a rank, and time and traffic of each stage, for each measured share of halo rows."""
+@dataclass(frozen=True)
+class Seen:
+    """A stage of growth: measured / predicted at its largest size, and its seconds at the smallest."""
+
+    ratio: float = 1.0
+    least: float = 0.0
+
+    def of(self, seconds: float) -> float:
+        """What is to be expected where the model says `seconds`."""
+        return max(self.least, self.ratio * seconds)
+
+
+def scale(here: Machine, shares: dict[str, float], seen: dict[str, Seen]) -> str:
+    """Memory of a rank, and time and traffic of each stage, for each measured share of halo rows.
+
+    Args:
+        seen: By the name of a stage of growth; what is not there is taken as the model says.
+    """
     own = NODES / RANKS
     sizes = Sizes(own, own * DEGREE / 2, labelled=LABELLED * NODES)
     rows, longest = [], ("", 0.0)
@@ -45,17 +75,18 @@ def scale(here: Machine, shares: dict[str, float]) -> str:
             if not sent.exchanged and any(row[0] == name for row in rows):
                 continue  # no halo takes part, so that it is the same for every share
             computing, size = here.takes(works), _sent(sent)
-            times = [computing + 8 * size / network for network in NETWORKS]
+            likely = seen.get(LIKE[name], Seen()).of(computing)
+            times = [likely + 8 * size / network for network in NETWORKS]
             told = f"{name}, {_seconds(times[0])} at {NETWORKS[0] / 1e9:.0f} Gbit/s"
             longest = max(longest, (told, times[0]), key=_last)
             halo = f"{share:.2f} ({graph})" if sent.exchanged else "any"
-            rows.append([name, halo, _seconds(computing), _bytes(size), *map(_seconds, times)])
-    header = ["stage", "halo rows a node", "computing", "sent a rank"]
+            rows.append([name, halo, _seconds(computing), _seconds(likely), _bytes(size), *map(_seconds, times)])
+    header = ["stage", "halo rows a node", "computing, by the model", "likely", "sent a rank"]
     header += [f"together at {network / 1e9:.0f} Gbit/s" for network in NETWORKS]
     memory = [f"{_memory(sizes, share * own) / 2**30:,.0f} GiB a rank ({graph})" for graph, share in shares.items()]
     said = SLOW.format(
         longest=longest[0],
-        neighbours=_neighbours(here, sizes),
+        neighbours=_neighbours(here, sizes, seen.get(LIKE["shaping, a layer's boundary"], Seen())),
         bytes=traffic.shaping_step(2 * WIDTH * WIDTH, RANKS).summed / RANKS,
     )
     return SCALE.format(
@@ -97,9 +128,9 @@ def _sent(all_ranks: Traffic) -> float:
     return (all_ranks.exchanged + 2 * all_ranks.summed) / RANKS + all_ranks.gathered
 
 
-def _neighbours(here: Machine, sizes: Sizes) -> str:
+def _neighbours(here: Machine, sizes: Sizes, seen: Seen) -> str:
     """How much of a layer's boundary is the search that every rank makes among all labelled rows."""
-    near = here.takes(cost.neighbours(sizes, asked=sizes.labelled / RANKS))
+    near = seen.of(here.takes(cost.neighbours(sizes, asked=sizes.labelled / RANKS)))
     rows = f"{sizes.labelled:,.0f} labelled rows"
     return f"Of a layer's boundary {near:,.0f} s are neighbours: every rank puts all {rows} in cells."
 

@@ -77,6 +77,24 @@ def test_a_prediction_that_is_off_is_named(monkeypatch):
     assert "All 1 predictions are within 2 times of what was measured." in found
 
 
+def test_what_is_likely_is_the_model_corrected_by_what_was_measured(monkeypatch):
+    cost = script("cost_model", monkeypatch)
+    text, lines = importlib.import_module("cost_text"), cost.unpack(cost.SPEED)
+    here, name = text.machine(lines), "displacement"
+    grown = [
+        {"kind": "growth", "name": name, "nodes": nodes, "wall_ms": 1000 * ratio * here.takes(text.STAGES[name](nodes))}
+        for nodes, ratio in ((1_000, 9.0), (100_000, 3.0))
+    ]
+    limits = [line for line in lines if line["kind"] == "roofline"]
+    found = text.page([*limits, *grown[::-1]], cost.unpack(cost.RECORDS))
+    row = next(line for line in found.splitlines() if line.startswith("| shaping, applying a layer |"))
+    model, likely = (float(cell.removesuffix(" s")) for cell in row.split(" | ")[2:4])
+    assert likely == pytest.approx(3 * model, rel=0.05)  # that of the larger size; printed to a tenth
+    seen = text.Seen(3.0, 2.0)
+    assert seen.of(0.1) == 2.0  # calls take as long as they do
+    assert seen.of(1.0) == 3.0
+
+
 @pytest.mark.parametrize("path", ["README.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))])
 def test_files_that_documents_name_exist(path):
     for name in re.findall(r"`((?:docs|src|tests|scripts|results)/[\w./-]+)`", (ROOT / path).read_text()):
