@@ -90,18 +90,14 @@ def page(speed: Sequence[Line], ranks: Sequence[Line]) -> str:
     return "\n\n".join([head, _times(grown, here), _messages(run), scale(here, shares, _seen(grown, here))])
 
 
-def _predicted(line: Line, here: Machine) -> float:
-    """Seconds."""
-    return here.takes(STAGES[line["name"]](line["nodes"]))
-
-
 def _seen(grown: Sequence[Line], here: Machine) -> dict[str, Seen]:
     """Of each stage, from lines by nodes."""
     found = {}
     for name in {line["name"] for line in grown}:
         lines = [line for line in grown if line["name"] == name]
         least, most = lines[0], lines[-1]
-        found[name] = Seen(most["wall_ms"] / 1000 / _predicted(most, here), least["wall_ms"] / 1000)
+        predicted = here.takes(STAGES[name](most["nodes"]))
+        found[name] = Seen(most["wall_ms"] / 1000 / predicted, least["wall_ms"] / 1000)
     return found
 
 
@@ -110,7 +106,7 @@ def _times(grown: Sequence[Line], here: Machine) -> str:
     rows, off = [], []
     for line in grown:
         works = STAGES[line["name"]](line["nodes"])
-        predicted, measured = 1000 * _predicted(line, here), line["wall_ms"]
+        predicted, measured = 1000 * here.takes(works), line["wall_ms"]
         ratio = measured / predicted
         numbers = [f"{cost.flops(works) / 1e9:,.2f}", f"{cost.moved(works) / 1e9:,.2f}"]
         rows.append(
