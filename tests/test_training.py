@@ -27,7 +27,9 @@ class Line(nn.Module):
         return x @ self.weight + self.bias
 
 
-def run(scores: list[Score], callbacks: list[Callback] | None = None, patience: int = 0) -> tuple[Line, TrainLog]:
+def run(
+    scores: list[Score], callbacks: list[Callback] | None = None, patience: int = 0, first: int = 0
+) -> tuple[Line, TrainLog]:
     """Train a line with one prescribed score an epoch."""
     model, left = Line(), iter(scores)
     x = torch.linspace(-1, 1, 5)[:, None]
@@ -40,6 +42,7 @@ def run(scores: list[Score], callbacks: list[Callback] | None = None, patience: 
         lr=0.1,
         weight_decay=0.0,
         patience=patience,
+        first=first,
         callbacks=callbacks or [],
     )
     return model, log
@@ -152,6 +155,16 @@ def snapshots_of(scores: list[Score]) -> list[dict[str, Tensor]]:
     states, record = snapshots()
     run(scores, [record])
     return states
+
+
+@pytest.mark.parametrize(("patience", "epochs"), [(0, 6), (2, 5), (4, 6)])
+def test_epochs_before_the_first_do_not_compete_and_do_not_wear_patience_out(patience: int, epochs: int) -> None:
+    scores = [(0.9, 0.0), (0.8, 0.0), (0.1, 0.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)]
+    states, record = snapshots()
+    model, log = run(scores, [record], patience, first=2)
+    assert (log.best_epoch, log.best_score, len(log.history)) == (2, (0.1, 0.0), epochs)
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, states[2][key])
 
 
 def test_patience_zero_never_stops() -> None:

@@ -73,6 +73,8 @@ def verdict(records: list[Record]) -> str:
     if found.error is None:
         return f"{change}: one split tells nothing about its noise."
     if all(not r["steps"].get("accepted") for r in records if r["arm"] == "bes"):
+        if any("guard" in r for r in records):
+            return f"{change}: the guard kept the encoders as they came, so the arms are the same."
         return f"{change}: no shaping step was taken, so the arms are the same."
     if abs(found.mean) <= 2 * found.error:
         return f"{change} (standard error): no clear effect."

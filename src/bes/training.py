@@ -57,6 +57,7 @@ def train(
     patience: int = 0,
     groups: list[dict[str, Any]] | None = None,
     begun: Score | None = None,
+    first: int = 0,
     steps: Callable[[], Iterable[Tensor]] | None = None,
     small: bool = False,
     callbacks: Sequence[Callback] = (),
@@ -74,6 +75,7 @@ def train(
         groups: Parameters with options of their own, as torch's optimizers take them; without it all are alike.
         begun: What a model that is trained already scores: it stays as it came where no epoch scores better, and
             `best_epoch` is -1.
+        first: The first epoch that may be chosen, for what has its say only from then on.
         steps: The losses of an epoch, of which each is made when the model has taken the step before; without it an
             epoch is one step by `loss(forward())`.
         small: Whether one thread is the faster one for a step (`bes.threads`).
@@ -94,7 +96,7 @@ def train(
             current = _scored(model, forward, score, given)
             row = {"epoch": epoch, "loss": sum(taken) / len(taken), "score": current[0]}
             log.history.append(row)
-            if current > log.best_score:
+            if epoch >= first and current > log.best_score:
                 log.best_epoch, log.best_score = epoch, current
                 for key, tensor in live.items():
                     best[key].copy_(tensor)
@@ -102,7 +104,7 @@ def train(
                 callback(epoch, model, row)
             if epoch == 0:
                 look_again()
-            if patience and epoch - log.best_epoch >= patience:
+            if patience and epoch - max(first - 1, log.best_epoch) >= patience:
                 break
     optimizer.zero_grad()  # a trained model carries no gradients
     model.load_state_dict(best)

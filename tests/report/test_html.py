@@ -245,9 +245,28 @@ def test_a_graph_too_large_to_draw_says_so(stored: StoredRun, read: Read, monkey
     assert "Of 150 nodes, 50 are drawn" in read(write_report(stored)).text
 
 
-def test_a_run_that_shaped_its_encoders_says_so(small_graph: Graph, quick: Quick, read: Read, tmp_path: Path) -> None:
-    plan = quick(shaping="encoders", split="low:3", encoder_shaper={"epochs": 12})
+def test_a_run_that_shaped_its_encoders_says_what_was_decided(
+    small_graph: Graph, quick: Quick, read: Read, tmp_path: Path
+) -> None:
+    plan = quick(shaping="encoders", split="low:3", encoder_shaper={"epochs": 12, "guard": None})
     page = read(made(plan, small_graph, tmp_path / "run", (0, 1)))
-    assert "The encoders themselves were shaped" in page.text
+    assert "The encoders themselves were trained on" in page.text
+    assert "read by their own heads" in page.text
+    assert "decoder cheb" not in page.text
     assert "nodes without a label that joined" in page.text
     assert "steps kept, " not in page.text
+    for record in StoredRun(tmp_path / "run").records:
+        if record["arm"] == "bes":
+            assert f"epoch {record['selected_epoch']['shaping']} was kept" in page.text
+            assert f"Teacher: {record['teacher']}. " in page.text
+    assert "What their neighbourhoods look like" in page.text
+    assert "Fixed in seed 0, wrong in control and right in bes" in page.text
+    assert "Broken in seed 0, right in control and wrong in bes" in page.text
+
+
+def test_a_guard_that_refuses_is_named(small_graph: Graph, quick: Quick, read: Read, tmp_path: Path) -> None:
+    plan = quick(shaping="encoders", split="low:3", encoder_shaper={"epochs": 12, "guard": 1e6})
+    page = read(made(plan, small_graph, tmp_path / "run", (0, 1)))
+    assert "the guard kept the encoders as they came, so the arms are the same" in page.text
+    assert "1000000.1 standard errors were asked for: the encoders were kept as they came." in page.text
+    assert "no shaping step was taken" not in page.text

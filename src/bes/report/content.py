@@ -191,7 +191,8 @@ def _curves(run: StoredRun, shown: list[int]) -> list[dict[str, Any]]:
     every = {seed: training.curves(run.history(seed)) for seed in shown}
     if not any(every.values()):
         return []
-    return [{"seed": seed, **(one or {"layers": []})} for seed, one in every.items()]
+    told = {record["seed"]: training.told(record) for record in run.records if record["arm"] == "bes"}
+    return [{"seed": seed, "told": told.get(seed, ""), **(one or {"layers": []})} for seed, one in every.items()]
 
 
 def _calibration(run: StoredRun, found: list[Outcome]) -> dict[str, Any] | None:

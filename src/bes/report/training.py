@@ -51,6 +51,23 @@ def curves(history: list[dict[str, Any]]) -> dict[str, Any] | None:
     return {"layers": layers, "seen": seen}
 
 
+def told(record: Record) -> str:
+    """What was decided where the encoders were shaped, and by what; empty for other shaping."""
+    guard, trust = record.get("guard"), record.get("trust")
+    if guard is None or trust is None:
+        return ""
+    kept, epoch = record.get("encoders_kept") or [], record["selected_epoch"]["shaping"]
+    text = f"Encoders: {', '.join(kept)}. " if kept else ""
+    text += f"Teacher: {record['teacher']}. "
+    if trust["weighted"]:
+        text += "Edges counted by how far they can be trusted. "
+    gain = f"{100 * guard['gain']:+.2f} ± {100 * guard['error']:.2f} points"
+    text += f"Validation nodes without a part in the choice of the epoch gained {gain}"
+    if guard["asked"] is not None:
+        text += f", where {guard['asked']:.1f} standard errors were asked for"
+    return f"{text}: {'the encoders were kept as they came' if epoch < 0 else f'epoch {epoch} was kept'}."
+
+
 def _charts(layer: int, rows: list[dict[str, Any]], every: int) -> list[Chart]:
     """Loss and displacement of one layer."""
     drawn = []

@@ -72,6 +72,17 @@ def test_until_predictions_join_it_is_the_plain_network(graph: Graph) -> None:
     assert all(one["loss"] < two["loss"] for one, two in zip(plain[8:9], later[8:9], strict=True))
 
 
+def test_an_epoch_before_predictions_join_is_not_chosen(graph: Graph) -> None:
+    split = split_nodes(graph, 0.1, 0.4)
+    hasty = TwoLayer(hidden=16, epochs=40, lr=0.3).fit(NodeProblem(graph, split, 0)).log
+    late = PseudoLabel(hidden=16, epochs=40, lr=0.3, start=39).fit(NodeProblem(graph, split, 0)).log
+    assert hasty.best_epoch < 39
+    assert late.best_epoch == 39
+    assert late.best_score[0] == late.history[39]["score"]
+    short = PseudoLabel(hidden=16, epochs=5, start=60).fit(NodeProblem(graph, split, 0)).log
+    assert short.best_epoch == 4  # where none joins, the last one
+
+
 def test_nodes_that_join_change_the_training_and_it_learns(graph: Graph) -> None:
     split = split_nodes(graph, 0.1, 0.4)
     answer = PseudoLabel(hidden=16, epochs=60, start=20).fit(NodeProblem(graph, split, 0))

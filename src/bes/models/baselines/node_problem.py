@@ -61,6 +61,7 @@ class NodeProblem(Problem):
         *,
         loss: Callable[[Tensor], Tensor] | None = None,
         extra: Callable[[Tensor], Tensor] | None = None,
+        first: int = 0,
     ) -> Answer:
         own, score = node_objective(self.split, self._part)
         network = network.to(self.device)
@@ -76,6 +77,7 @@ class NodeProblem(Problem):
             weight_decay=training.weight_decay,
             patience=training.patience,
             groups=network.groups(training.weight_decay),
+            first=first,
             callbacks=self.steps,
         )
         network.eval()

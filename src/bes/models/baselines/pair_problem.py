@@ -57,6 +57,7 @@ class PairProblem(Problem):
         *,
         loss: Callable[[Tensor], Tensor] | None = None,
         extra: Callable[[Tensor], Tensor] | None = None,
+        first: int = 0,
     ) -> Answer:
         if loss is not None:
             raise InputError("A loss on nodes cannot train a network for pairs: give it as extra.")
@@ -88,6 +89,7 @@ class PairProblem(Problem):
             weight_decay=training.weight_decay,
             patience=training.patience,
             groups=groups,
+            first=first,
             callbacks=self.steps,
         )
         network.eval()

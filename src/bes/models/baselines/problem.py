@@ -173,12 +173,14 @@ class Problem(ABC):
         *,
         loss: Callable[[Tensor], Tensor] | None = None,
         extra: Callable[[Tensor], Tensor] | None = None,
+        first: int = 0,
     ) -> Answer:
         """Train a network end to end and keep the epoch that is best on validation.
 
         Args:
             loss: From outputs in training mode to the loss, instead of the task's own; for nodes only.
             extra: From outputs in training mode to what is added to the loss.
+            first: The first epoch that may be kept.
         """
 
     @abstractmethod

@@ -7,9 +7,9 @@ loss = CE on training nodes + weight * CE on them.
 
 It is the control for few labels: what any use of unlabelled nodes has to be compared with.
 
-Settled: predictions are those of evaluation mode, of the parameters that the epoch starts from. Nodes without a label
-are all but the training nodes; their features and edges are seen, their classes are not. A margin of an isolated node
-counts as any other.
+Settled: validation chooses among the epochs from `start` on; before, it is a plain GCN. Predictions are those of
+evaluation mode, of the parameters that the epoch starts from. Nodes without a label are all but the training nodes;
+their features and edges are seen, their classes are not. A margin of an isolated node counts as any other.
 
 Expected, over the same GCN with 20 labels a class, features scaled by row, 300 epochs: Cora +1.66 +- 0.18 (8 splits),
 CiteSeer +1.88 +- 0.49 (6 splits); with 5 labels a class Cora +1.4 +- 1.0, CiteSeer -2.0 +- 0.7. The BES paper does
@@ -40,7 +40,7 @@ class PseudoLabel(TwoLayer):
     """Two layers that join clear predictions of their own to the training; for nodes only.
 
     Args:
-        start: The epoch from which predictions join.
+        start: The epoch from which predictions join, and from which on one may be chosen.
         every: Epochs from one choice of them to the next.
         share: Of the nodes without a label, those that join.
         weight: Of their cross-entropy.
@@ -60,7 +60,7 @@ class PseudoLabel(TwoLayer):
         streams = problem.streams(self.stream)  # those of the plain network, so that the two start as one
         network = self.network(problem, streams.init)
         joined = Joined(self, problem, network)
-        return problem.fit(network, self, streams, extra=joined)
+        return problem.fit(network, self, streams, extra=joined, first=min(self.start, self.epochs - 1))
 
 
 class Joined:
