@@ -9,6 +9,7 @@ from bes.bench import paper, stats
 from bes.bench.compare import ranked
 from bes.bench.fill import FilledSheet
 from bes.bench.model import ACCURACY, Metric
+from bes.bench.suites.arena import STRONG
 from bes.bench.suites.settings import CONTROL, METHODS
 
 Sheets = Mapping[str, FilledSheet]
@@ -161,11 +162,14 @@ def ranks_text(sheet: FilledSheet, metric: Metric = ACCURACY) -> str:
     if found is None:
         return ""
     order = ", ".join(f"{name} {place:.2f}" for name, place in found.average.items())
-    joined = [group for group in found.groups if "BES" in group]
-    group = f"; BES is in one group with {_others([m for m in max(joined, key=len) if m != 'BES'])}" if joined else ""
+    groups = ""
+    for own in ("BES", STRONG):
+        joined = [group for group in found.groups if own in group]
+        if joined:
+            groups += f"; {own} is in one group with {_others([m for m in max(joined, key=len) if m != own])}"
     return (
         f"Average ranks over {found.n_datasets} data sets (1 is best): {order}. "
-        f"Two methods differ where their ranks are {found.critical:.2f} apart{group}."
+        f"Two methods differ where their ranks are {found.critical:.2f} apart{groups}."
     )
 
 

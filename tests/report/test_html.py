@@ -257,7 +257,7 @@ def test_a_run_that_shaped_its_encoders_says_what_was_decided(
     assert "steps kept, " not in page.text
     for record in StoredRun(tmp_path / "run").records:
         if record["arm"] == "bes":
-            assert f"epoch {record['selected_epoch']['shaping']} was kept" in page.text
+            assert f"Epoch {record['selected_epoch']['shaping']} was kept." in page.text
             assert f"Teacher: {record['teacher']}. " in page.text
     assert "What their neighbourhoods look like" in page.text
     assert "Fixed in seed 0, wrong in control and right in bes" in page.text
@@ -265,8 +265,9 @@ def test_a_run_that_shaped_its_encoders_says_what_was_decided(
 
 
 def test_a_guard_that_refuses_is_named(small_graph: Graph, quick: Quick, read: Read, tmp_path: Path) -> None:
-    plan = quick(shaping="encoders", split="low:3", encoder_shaper={"epochs": 12, "guard": 1e6})
+    plan = quick(shaping="encoders", split="low:3", encoder_shaper={"epochs": 12, "lr": 1e-9, "guard": 1.0})
     page = read(made(plan, small_graph, tmp_path / "run", (0, 1)))
     assert "the guard kept the encoders as they came, so the arms are the same" in page.text
-    assert "1000000.1 standard errors were asked for: the encoders were kept as they came." in page.text
+    assert "were better than the encoders as they came, where 100% were asked for." in page.text
+    assert "The encoders were kept as they came." in page.text
     assert "no shaping step was taken" not in page.text

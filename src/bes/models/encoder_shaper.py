@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import torch
 from sklearn.base import BaseEstimator
@@ -33,13 +33,19 @@ from bes.graph.splits import NodeSplit, Part
 from bes.models.base import is_small
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
-from bes.models.guard import asked, honest_gain
+from bes.models.guard import mean_gain, share_better
 from bes.models.soft_pull import Fused, SoftPull
 from bes.models.trust import EdgeTrust
 from bes.training import SELECTED_ON, Callback, Selection, node_objective, train
 
 #: The share of edges' kinds that likeness explains from which on edges are plainly of two kinds.
 TOLD = 0.2
+
+#: What a record says where the guard kept the encoders as they came.
+REFUSED = (
+    "Too few epochs of the shaping were better on validation than the encoders as they came: they are kept as they "
+    "were."
+)
 
 
 class EncoderShaper(BaseEstimator):  # type: ignore[misc]
@@ -58,14 +64,11 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         gravity: Weight of the gravity loss.
         pulled: What gravity acts on: the `band`, or all `labelled` nodes, with centres of these alone.
         temperature: Tau of that loss.
-        guard: Standard errors by which shaping must gain on validation for the shaped encoders to be kept, where the
-            gain is that of nodes without a part in the choice of the epoch (`bes.models.guard`), beyond those that
-            labelled nodes ask for: 3 where 60% have a label, next to none where few have one or where `trust` finds
-            that edges can be told apart;
-            None always keeps the best epoch.
+        guard: The share of epochs that must be better on validation than the encoders as they came for the shaped
+            ones to be kept (`bes.models.guard`); None keeps the best epoch, if it alone is better.
         trust: Where the likeness of features and neighbours explains at least this share of which edges between
             labelled nodes join one class (`bes.models.trust`), edges count by how far they can be trusted from here on;
-            None always leaves the graph as it is, and so does 1, which still looks.
+            None always leaves the graph as it is.
         selection: What chooses the epoch, see `bes.Decoder`.
         random_state: Seed of the dropout.
         device: `"auto"` is the first GPU when there is one, else the CPU.
@@ -76,9 +79,9 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         explained_: The share of edges' kinds that could be explained, see `trust`.
         weighted_: Whether that was enough, so that edges counted by it.
         log_: A `bes.training.TrainLog`; its `best_epoch` is -1 where no epoch was better than the beginning.
-        gain_, gain_error_: The gain in accuracy on validation nodes that had no part in the choice of the epoch, and
-            its standard error.
-        asked_: Standard errors by which it had to gain; None without a guard, or without validation nodes.
+        better_: The share of epochs that were better on validation than the encoders as they came.
+        asked_: The share that had to be; None without a guard, or without validation nodes.
+        gain_, gain_error_: What an epoch gained on validation in the mean of all of them, and its standard error.
         epoch_: The epoch that is kept: the best one, or -1 where `encoders_` are as they came.
         history_: A dict an epoch: layer (1), iteration, loss, score, displacement (mean distance that nodes moved in
             it), share, joined and band (how many nodes), and by_class, how many of each class have joined.
@@ -103,7 +106,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         gravity: float = 0.3,
         pulled: soft.Pulled = "band",
         temperature: float = 0.1,
-        guard: float | None = 0.0,
+        guard: float | None = 0.25,
         trust: float | None = TOLD,
         selection: Selection = "validation",
         random_state: int = 0,
@@ -162,14 +165,11 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             small=is_small(graph, sum(one.conv1.out_channels for one in self.encoders_.encoders_)),
             callbacks=callbacks,
         )
-        folds = seeding.generator(self.random_state, "guard", device=device)
-        self.gain_, self.gain_error_ = honest_gain(torch.stack(seen.hits), folds)
+        hits = torch.stack(seen.hits)
+        self.better_, (self.gain_, self.gain_error_) = share_better(hits), mean_gain(hits)
         self.epoch_ = self.log_.best_epoch
-        self.asked_ = None
-        if self.guard is not None and split.nodes(part).numel():
-            noisy = self.explained_ >= TOLD  # which leaves much to gain for labelled nodes too
-            self.asked_ = self.guard + (0.0 if noisy else asked(split.train.numel(), pull.free.numel()))
-        if self.asked_ is not None and self.gain_ <= self.asked_ * self.gain_error_:
+        self.asked_ = self.guard if split.nodes(part).numel() else None
+        if self.asked_ is not None and self.better_ < self.asked_:
             self.epoch_ = -1
             network.load_state_dict(before)
         if self.epoch_ < 0:
@@ -196,6 +196,21 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             return graph
         self.encoders_.trust_ = trust
         return trust.transform(graph)
+
+    def facts(self) -> dict[str, Any]:
+        """What was found and decided, for a record."""
+        check_is_fitted(self, "encoders_")
+        return {
+            "teacher": self.teacher_,
+            "trust": {"explained": self.explained_, "weighted": self.weighted_},
+            "guard": {
+                "better": self.better_,
+                "asked": self.asked_,
+                "gain": self.gain_,
+                "error": self.gain_error_,
+                "best_epoch": self.log_.best_epoch,
+            },
+        }
 
     def predict_proba(self, graph: Graph) -> Tensor:
         """Probability of each class `[N, C]`."""

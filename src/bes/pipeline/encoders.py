@@ -9,7 +9,7 @@ import numpy as np
 from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.graph.graph import Graph
-from bes.models.encoder_shaper import EncoderShaper, fused_proba
+from bes.models.encoder_shaper import REFUSED, EncoderShaper, fused_proba
 from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import watching
 from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
@@ -67,16 +67,6 @@ def describe(result: ArmResult, shaper: EncoderShaper) -> None:
     result.boundary = [{"layer": 1, "region": row["joined"] + row["band"], "set": row["band"]}]
     result.steps = {"tried": len(shaper.history_), "accepted": kept + 1, "halvings": 0}
     result.selected["shaping"] = kept
-    result.more["teacher"] = shaper.teacher_
-    result.more["trust"] = {"explained": shaper.explained_, "weighted": shaper.weighted_}
-    result.more["guard"] = {
-        "gain": shaper.gain_,
-        "error": shaper.gain_error_,
-        "asked": shaper.asked_,
-        "best_epoch": shaper.log_.best_epoch,
-    }
+    result.more |= shaper.facts()
     if kept < 0:
-        result.notes.append(
-            "Shaping gained nothing beyond doubt on validation nodes without a part in the choice of its epoch: the "
-            "encoders are kept as they were."
-        )
+        result.notes.append(REFUSED)

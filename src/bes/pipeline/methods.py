@@ -196,6 +196,7 @@ def method_arm(
     result = case.score(name, answer, seconds, task)
     result.selected = {"encoders": [answer.log.best_epoch] if answer.log.best_epoch >= 0 else []}
     result.notes += answer.notes
+    result.more |= answer.more
     about: dict[str, Any] = {"options": options, "settings": config.settings or sources_of(name)[0]}
     if answer.embedding is not None:
         result.more["clusters"] = clusters_of(answer.embedding, graph, seed)

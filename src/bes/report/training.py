@@ -61,11 +61,12 @@ def told(record: Record) -> str:
     text += f"Teacher: {record['teacher']}. "
     if trust["weighted"]:
         text += "Edges counted by how far they can be trusted. "
-    gain = f"{100 * guard['gain']:+.2f} ± {100 * guard['error']:.2f} points"
-    text += f"Validation nodes without a part in the choice of the epoch gained {gain}"
-    if guard["asked"] is not None:
-        text += f", where {guard['asked']:.1f} standard errors were asked for"
-    return f"{text}: {'the encoders were kept as they came' if epoch < 0 else f'epoch {epoch} was kept'}."
+    if "better" in guard:  # records of before have it not
+        text += f"On validation {guard['better']:.0%} of the epochs were better than the encoders as they came"
+        if guard["asked"] is not None:
+            text += f", where {guard['asked']:.0%} were asked for"
+        text += ". "
+    return text + ("The encoders were kept as they came." if epoch < 0 else f"Epoch {epoch} was kept.")
 
 
 def _charts(layer: int, rows: list[dict[str, Any]], every: int) -> list[Chart]:

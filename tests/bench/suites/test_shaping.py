@@ -19,16 +19,22 @@ def asks(suite: Suite) -> dict[tuple[str, str, str], Ask]:
 def test_splits_are_fresh_and_enough(name: str) -> None:
     suite = SUITES[name]()
     assert suite.name == name
-    for (sheet, _, _), ask in asks(suite).items():
+    for ask in asks(suite).values():
         assert min(ask.seeds) == 100, "earlier splits were looked at while choosing"
-        large = ask.config.dataset in ("pubmed", "coauthor_cs")
-        by_amount = sheet in ("noise-by-amount", "features-left-out") or name == "no-labels"
-        assert len(ask.seeds) == (10 if large or by_amount else 20)
+        assert len(ask.seeds) == (10 if ask.config.dataset in ("pubmed", "coauthor_cs") else 20)
         assert ask.config.selection == "validation"
 
 
+@pytest.mark.parametrize("name", FOUR)
+def test_a_note_says_what_its_rows_are_and_names_no_other(name: str) -> None:
+    for sheet in SUITES[name]().sheets:
+        rows = {cell.row for cell in sheet.cells}
+        for row in shaping._ROWS:
+            assert (f"(`{row}`)" in sheet.note) == (row in rows)
+
+
 def test_few_labels_has_both_counts_on_five_graphs() -> None:
-    for sheet, split in zip(shaping.few_labels().sheets, ("low:20", "low:5"), strict=True):
+    for sheet, split in zip(shaping.few_labels().sheets[:2], ("low:20", "low:5"), strict=True):
         assert {cell.ask.config.split for cell in sheet.cells if cell.ask} == {split}
         assert len(sheet.columns) == 5
         assert sheet.reference == "BES"
@@ -66,7 +72,17 @@ def test_controls_of_noise_take_the_graph_as_it_is() -> None:
     own = found["noisy-edges", "BES", "Cora"].config.encoder_shaper.trust
     assert own is not None
     assert {row for row, value in trust.items() if value == own} == {"without gravity", "trusted edges alone"}
-    assert {value for value in trust.values() if value != own} == {1.0}  # they look, so that one guard holds for all
+    assert {value for value in trust.values() if value != own} == {None}
+
+
+def test_gravity_is_added_to_pseudo_labels_alone() -> None:
+    found = asks(shaping.few_labels())
+    plain, band, hopeless = (found["few-labels-band", row, "Cora"].config for row in shaping.BAND_PARTS)
+    assert plain == found["few-labels-20", "pseudo-labels", "Cora"].config, "one run for both sheets"
+    for config, share in ((band, 0.25), (hopeless, 0.5)):
+        changed = {"gravity": 0.3, "band": share}
+        assert config.encoder_shaper == plain.encoder_shaper.model_copy(update=changed)
+        assert config.encoder_shaper.last + share <= 1.0
 
 
 def test_full_labels_is_on_the_graphs_of_the_arena() -> None:

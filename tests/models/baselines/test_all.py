@@ -162,6 +162,7 @@ SELECTS_TWICE = {
     "shaped": 2 * FEW["epochs"],
     "unshaped": 2 * FEW["epochs"],
     "strong": 4 * FEW["epochs"],
+    "strong-unshaped": 4 * FEW["epochs"],
     "correct-and-smooth": FEW["epochs"],
 }
 

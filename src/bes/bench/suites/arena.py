@@ -37,6 +37,9 @@ LINKS = ("Cora", "CiteSeer", "PubMed", "Amazon Photo")
 #: Methods with a suite of their own.
 ELSEWHERE = frozenset({"igcl-shaped"})
 
+#: The row of preset `strong`.
+STRONG = "BES, strong"
+
 #: The paper's tables of accuracy by task.
 _PRINTED = {"NC": (1, 11), "LP": (1,)}
 
@@ -105,7 +108,7 @@ def _cell(task: str, method: str, dataset: str, metric: Metric) -> Cell:
 
 def _row(method: str) -> str:
     """What the paper calls the method, or its own name."""
-    ours = {"shaped": "BES", "unshaped": CONTROL, "strong": "BES, strong"}
+    ours = {"shaped": "BES", "unshaped": CONTROL, "strong": STRONG, "strong-unshaped": f"{STRONG}, without shaping"}
     if method in ours:
         return ours[method]
     return next((title for title, arm in METHODS.items() if arm == method), method)

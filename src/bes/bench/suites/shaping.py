@@ -1,6 +1,6 @@
 """Where shaping pays: few labels, edges added between classes, features left out, full labels.
 
-One preset for all of it, `strong`, beside the controls that it must beat, on splits that no choice was made on.
+One preset for all of it, `strong`, beside the controls that it must beat, on splits of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bes.bench.suites.arena import NODES
 from bes.bench.suites.settings import CONTROL, DATASETS, HONEST, Sections, method_config
 from bes.config import RunConfig
 
-#: Splits that nothing was chosen on, and how many of them a graph of more than 10,000 nodes gets.
+#: Splits that are looked at here alone, and how many of them a graph of more than 10,000 nodes gets.
 FRESH = tuple(range(100, 120))
 FEWER = FRESH[:10]
 LARGE = frozenset({"pubmed", "coauthor_cs"})
@@ -39,15 +39,24 @@ PARTS: dict[str, Mapping[str, Any]] = {
         "gravity": 0.0,
     },
     "without gravity": {"gravity": 0.0},
+    "without the guard": {"guard": None},
+}
+CONTROLS = ("more epochs", "prototypes", "pseudo-labels")
+
+#: The same where edges are noisy: the controls take the graph as it is; two more rows say what trust alone is worth,
+#: and the rest without it.
+NOISY_PARTS: dict[str, Mapping[str, Any]] = {
+    **{row: {**PARTS[row], "trust": None} for row in CONTROLS},
+    "without gravity": PARTS["without gravity"],
+    "without trusted edges": {"trust": None},
+    "trusted edges alone": {"weight": 0.0, "gravity": 0.0},
 }
 
-#: The same where edges are noisy: the controls take the graph as it is, under the same guard as it knows of the noise;
-#: two more rows say what trust alone is worth, and the rest without it.
-NOISY_PARTS: dict[str, Mapping[str, Any]] = {
-    **{row: {**parts, "trust": 1.0} for row, parts in PARTS.items() if row != "without gravity"},
-    "without gravity": PARTS["without gravity"],
-    "without trusted edges": {"trust": 1.0},
-    "trusted edges alone": {"weight": 0.0, "gravity": 0.0},
+#: Gravity beside pseudo-labels: on the quarter below the clear half, and on the hopeless quarter after it too.
+BAND_PARTS: dict[str, Mapping[str, Any]] = {
+    "pseudo-labels": PARTS["pseudo-labels"],
+    "gravity on the band": {**PARTS["pseudo-labels"], "gravity": 0.3, "band": 0.25},
+    "gravity on the hopeless too": {**PARTS["pseudo-labels"], "gravity": 0.3, "band": 0.5},
 }
 
 #: Methods of the arena that use the same nodes otherwise: a GCN from the start, of the same width and features.
@@ -64,14 +73,32 @@ _NO_LABELS = (
     "60% of the labels reads the classes; NMI and ARI hold k-means, five starts, against all labels. "
 )
 
-_ABOUT = (
-    "Preset `strong`, one setting for all graphs. BES and the rows from `more epochs` to `without gravity` start from "
-    f"the encoders that `{CONTROL}` is, and train them on for as many epochs, under the same guard: with the labelled "
-    "nodes alone (`more epochs`), with gravity on all labelled nodes (`prototypes`), with the clearest half of the "
-    "other nodes by predictions smoothed twice (`pseudo-labels`), and as BES but without gravity at the boundary. The "
-    "rows of a GCN are methods of the arena with features of the same length. Splits from 100 on, which nothing was "
-    "chosen on. "
-)
+#: What a row is, by its name.
+_ROWS = {
+    "more epochs": "with the labelled nodes alone",
+    "prototypes": "with gravity on all labelled nodes",
+    "pseudo-labels": "with the clearest half of the other nodes by predictions smoothed twice",
+    "gravity on the band": "with these and gravity on the quarter below them",
+    "gravity on the hopeless too": "with these and gravity on all below them",
+    "without gravity": "as BES but without gravity at the boundary",
+    "without the guard": "as BES, whose best epoch is kept if it alone is better on validation",
+    "without trusted edges": "as BES on the graph as it is",
+    "trusted edges alone": "with the labelled nodes alone on the weighted graph",
+}
+
+
+def _about(rows: Sequence[str], alone: Sequence[str] = ()) -> str:
+    """The note of a sheet with these rows."""
+    text = "Preset `strong`, one setting for all graphs. "
+    named = [f"{_ROWS[row]} (`{row}`)" for row in rows if row in _ROWS]
+    if named:
+        text += (
+            f"BES and these rows start from the encoders that `{CONTROL}` is, and train them on for as many epochs, "
+            f"under the same guard unless it says otherwise: {'; '.join(named)}. "
+        )
+    if alone:
+        text += "A GCN is the method of the arena, 64 wide with features of the same length. "
+    return text + "Splits from 100 on, 20 or, on graphs of more than 10,000 nodes, 10; settings were chosen on others. "
 
 
 def few_labels() -> Suite:
@@ -81,13 +108,22 @@ def few_labels() -> Suite:
             f"few-labels-{count}",
             f"{count} labels a class, test accuracy",
             HONEST,
-            tuple(_cells({name: DATASETS[name] for name in FEW_LABELS}, f"low:{count}")),
-            _ABOUT,
+            tuple(_cells(FEW_LABELS, f"low:{count}", PARTS, tuple(ALONE))),
+            _about(tuple(PARTS), tuple(ALONE)),
             "BES",
         )
         for count in (20, 5)
     ]
-    return Suite("few-labels", title, tuple(sheets))
+    some = {name: FEW_LABELS[name] for name in ("Cora", "CiteSeer", "PubMed")}
+    band = Sheet(
+        "few-labels-band",
+        "20 labels a class: where gravity helps pseudo-labels",
+        HONEST,
+        tuple(_cells(some, "low:20", BAND_PARTS)),
+        _about(tuple(BAND_PARTS)),
+        "pseudo-labels",
+    )
+    return Suite("few-labels", title, (*sheets, band))
 
 
 def noisy_graphs() -> Suite:
@@ -102,13 +138,13 @@ def noisy_graphs() -> Suite:
         for name in NOISY[:2]
         for share in (0.5, 0.9)
     }
+    once = "Noise is drawn once a graph: intervals are over splits and starts, not over draws of it. "
     note = (
         "Edges: as many random ones between different classes are added as the graph has, before anything is split. "
         "Where likeness tells edges within a class from those across, BES counts edges by it (`bes.models.trust`); "
-        "`more epochs`, `prototypes`, `pseudo-labels` and `without trusted edges` take the graph as it is, and "
-        "`trusted edges alone` trains on with the labelled nodes on the weighted graph. "
+        f"the controls take the graph as it is. {once}"
     )
-    some = ("BES", CONTROL)
+    judged = {row: PARTS[row] for row in (*CONTROLS, "without the guard")}
     return Suite(
         "noisy-graphs",
         title,
@@ -117,24 +153,24 @@ def noisy_graphs() -> Suite:
                 "noisy-edges",
                 "As many edges between classes again",
                 HONEST,
-                tuple(_cells(doubled, "random", rows=("BES", CONTROL, *NOISY_PARTS), parts=NOISY_PARTS)),
-                _ABOUT + note,
+                tuple(_cells(doubled, "random", NOISY_PARTS, tuple(ALONE))),
+                _about(tuple(NOISY_PARTS), tuple(ALONE)) + note,
                 "BES",
             ),
             Sheet(
                 "noise-by-amount",
                 "Edges between classes, by how many of the graph's are added",
                 HONEST,
-                tuple(_cells(more, "random", rows=some, alone=("GCN",), seeds=FEWER)),
-                _ABOUT,
+                tuple(_cells(more, "random", {}, ("GCN",))),
+                _about((), ("GCN",)) + once,
                 "BES",
             ),
             Sheet(
                 "features-left-out",
                 "Features left out, by the share set to zero",
                 HONEST,
-                tuple(_cells(less, "random", rows=some, alone=("GCN",), seeds=FEWER)),
-                _ABOUT,
+                tuple(_cells(less, "random", judged, ("GCN",))),
+                _about(tuple(judged), ("GCN",)) + once,
                 "BES",
             ),
         ),
@@ -144,8 +180,9 @@ def noisy_graphs() -> Suite:
 def full_labels() -> Suite:
     title = "Full labels: preset strong"
     graphs = {name: DATASETS[name] for name in NODES}
-    cells = tuple(_cells(graphs, "random", rows=("BES", CONTROL, *list(PARTS)[:3]), alone=()))
-    note = f"{_ABOUT}Random 60/20/20 splits."
+    judged = {row: PARTS[row] for row in (*CONTROLS, "without the guard")}
+    cells = tuple(_cells(graphs, "random", judged, ("GCN",)))
+    note = f"{_about(tuple(judged), ('GCN',))}Random 60/20/20 splits."
     return Suite("full-labels", title, (Sheet("full-labels", f"{title}, test accuracy", HONEST, cells, note, "BES"),))
 
 
@@ -155,7 +192,7 @@ def no_labels() -> Suite:
     sheets = []
     for metric in (ACCURACY, NMI, ARI):
         cells = tuple(
-            Cell(row, name, Ask(method_config(_config(graph, "random"), method), method, metric, FEWER))
+            Cell(row, name, Ask(method_config(_config(graph, "random"), method), method, metric, FRESH))
             for row, method in {"IGCL, shaped": "igcl-shaped", "IGCL": "igcl"}.items()
             for name, graph in graphs.items()
         )
@@ -165,26 +202,17 @@ def no_labels() -> Suite:
 
 
 def _cells(
-    graphs: Mapping[str, str],
-    split: str,
-    *,
-    rows: Sequence[str] = ("BES", CONTROL, *PARTS),
-    alone: Sequence[str] = tuple(ALONE),
-    seeds: tuple[int, ...] = FRESH,
-    parts: Mapping[str, Mapping[str, Any]] = PARTS,
+    graphs: Mapping[str, str], split: str, parts: Mapping[str, Mapping[str, Any]], alone: Sequence[str] = ()
 ) -> list[Cell]:
-    """Rows of `strong` and of methods alone, on graphs by their titles."""
-    found = []
-    for row in (*rows, *alone):
-        for title, graph in graphs.items():
-            splits = FEWER if graph in LARGE else seeds
-            found.append(Cell(row, title, _ask(row, graph, split, splits, parts)))
-    return found
+    """BES, its control and rows with some of its parts, then methods alone, on graphs by their titles."""
+    return [
+        Cell(row, title, _ask(row, graph, split, FEWER if graph in LARGE else FRESH, parts))
+        for row in ("BES", CONTROL, *parts, *alone)
+        for title, graph in graphs.items()
+    ]
 
 
-def _ask(
-    row: str, graph: str, split: str, seeds: tuple[int, ...], parts: Mapping[str, Mapping[str, Any]] = PARTS
-) -> Ask:
+def _ask(row: str, graph: str, split: str, seeds: tuple[int, ...], parts: Mapping[str, Mapping[str, Any]]) -> Ask:
     if row in ALONE:
         method = ALONE[row]
         config = method_config(_config(graph, split), method, options={"features": "unit", "hidden": 64})

@@ -93,7 +93,8 @@ METHODS: dict[str, Entry] = {
     # BES, tuned as they are.
     "shaped": Entry("BES: frozen encoders, shaping, a decoder", Shaped, {"shape": True}),
     "unshaped": Entry("BES without shaping", Shaped, {"shape": False}),
-    "strong": Entry("BES of preset strong: the encoders themselves are shaped", Strong),
+    "strong": Entry("BES of preset strong: the encoders themselves are shaped", Strong, {"shape": True}),
+    "strong-unshaped": Entry("BES of preset strong without shaping", Strong, {"shape": False}),
     # Variants and references.
     "sgc1l": Entry("SGC as its authors have it: one linear map after K hops", SGC),
     "ssgc1l": Entry("SSGC as its authors have it: one linear map after K mixed hops", SSGC),

@@ -89,6 +89,7 @@ class Answer:
         score: On validation: what selects among epochs, and among settings.
         log: The training that was selected on validation; its `best_epoch` is -1 where there was none.
         notes: What a reader of the figures should know.
+        more: What else the record of a run should have, by its key there.
         embedding: What was read, where it was learned without labels; else None.
     """
 
@@ -97,6 +98,7 @@ class Answer:
     pairs: Callable[[str], Tensor] | None = None
     log: TrainLog = field(default_factory=TrainLog)
     notes: list[str] = field(default_factory=list)
+    more: dict[str, Any] = field(default_factory=dict)
     embedding: Tensor | None = None
 
 
