@@ -64,6 +64,17 @@ def test_precedence_defaults_preset_file_options_settings(tmp_path: Path) -> Non
     assert (found.preset, found.encoders.channels) == ("strong", 64), "a preset brings its options, however it is named"
 
 
+def test_preset_strong_is_one_setting_for_every_graph() -> None:
+    def settings(name: str) -> dict[str, object]:
+        config = RunConfig.build(name, preset="strong")
+        return config.model_dump(exclude={"dataset", "split", "decoder"})  # it has no decoder
+
+    names = ("cora", "citeseer", "pubmed", "texas", "actor", "ogbn-arxiv", "mine")
+    first, *others = (settings(name) for name in names)
+    assert first["shaping"] == "encoders"
+    assert all(one == first for one in others)
+
+
 def test_presets_are_not_changed_by_use() -> None:
     first = RunConfig.build("mine", preset="official", settings=["alpha=3"])
     assert first.shaper.alpha == 3

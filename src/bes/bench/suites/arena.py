@@ -44,8 +44,9 @@ STRONG = "BES, strong"
 _PRINTED = {"NC": (1, 11), "LP": (1,)}
 
 _TUNED = (
-    f"Each method was tuned with {TRIALS} settings, its own among them, on the validation part of split 0 alone; what "
-    "was found holds for all splits. What is validation in split 0 is test in some others, for all methods alike. "
+    f"Each method was tuned with {TRIALS} trials, the first its own settings, on the validation part of split 0 alone; "
+    "a proposal that was tried before counts as one. What was found holds for all splits. What is validation in split "
+    "0 is test in some others, for all methods alike. "
     "The slowest are lighter than elsewhere: GraphECL contrasts with 512 nodes drawn in a step, MotifRGC with 1,000, "
     "and MPNN stops after 50 epochs without a better one. "
 )

@@ -75,5 +75,9 @@ class SelfSupervised(Method):
         """Pretrain on the problem's graph."""
 
     def fit(self, problem: Problem) -> Answer:
-        probing = Training(self.probe_epochs, self.probe_lr, self.probe_weight_decay, 0)
-        return problem.probe(self.embed(problem), probing)
+        return problem.probe(self.embed(problem), self.probing)
+
+    @property
+    def probing(self) -> Training:
+        """How the linear map is trained."""
+        return Training(self.probe_epochs, self.probe_lr, self.probe_weight_decay, 0)

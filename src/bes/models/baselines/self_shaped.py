@@ -21,7 +21,7 @@ from torch import Tensor
 from bes.core import options as core
 from bes.graph.graph import Graph
 from bes.models.baselines.igcl import IGCL
-from bes.models.baselines.problem import Embed, Problem
+from bes.models.baselines.problem import Answer, Embed, Problem
 from bes.models.baselines.shaping_options import ShapingOptions
 from bes.models.kmeans import kmeans
 from bes.models.shaping import fit_quietly
@@ -33,13 +33,23 @@ class SelfShaped(IGCL, ShapingOptions):
 
     unit: core.Unit = "spread"
 
+    def fit(self, problem: Problem) -> Answer:
+        embed, notes = self._shaped(problem)
+        answer = problem.probe(embed, self.probing)
+        answer.notes += notes
+        return answer
+
     def embed(self, problem: Problem) -> Embed:
+        return self._shaped(problem)[0]
+
+    def _shaped(self, problem: Problem) -> tuple[Embed, list[str]]:
+        """Shaped embeddings, and what there is to remark."""
         plain = super().embed(problem)
         z, shaper = plain(problem.graph), self.shaper(problem)
-        fit_quietly(shaper, z, kmeans(z, problem.n_classes, seed=problem.seed), None)
+        notes = fit_quietly(shaper, z, kmeans(z, problem.n_classes, seed=problem.seed), None)
 
         def shaped(graph: Graph) -> Tensor:
             found: Tensor = shaper.transform(plain(graph))
             return found
 
-        return shaped
+        return shaped, notes
