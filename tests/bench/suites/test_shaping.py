@@ -91,6 +91,26 @@ def test_full_labels_is_on_the_graphs_of_the_arena() -> None:
     assert {cell.ask.config.preset for cell in sheet.cells if cell.ask} == {"strong"}
 
 
+@pytest.mark.parametrize(
+    ("suite", "sheet", "variants"),
+    [
+        ("few-labels", "few-labels-frozen", shaping.SOFT),
+        ("noisy-graphs", "noisy-frozen", shaping.SCOPES),
+        ("full-labels", "full-labels-frozen", shaping.OUT_OF_FOLD),
+    ],
+)
+def test_variants_of_frozen_embeddings_share_their_control(
+    suite: str, sheet: str, variants: dict[str, dict[str, object]]
+) -> None:
+    found = asks(SUITES[suite]())
+    own = {row: found[sheet, row, "Cora"].config for row in (*variants, "BES without shaping")}
+    assert own["BES without shaping"] == next(iter(own.values())), "paired: one run"
+    assert len({config.model_dump_json() for config in own.values()}) == len(variants)
+    for config in own.values():
+        assert config.shaping == "layers"
+        assert config.encoders.names == ("mlp", "gcn", "cheb")
+
+
 def test_without_labels_igcl_is_held_against_itself() -> None:
     found = asks(shaping.no_labels())
     for metric in ("accuracy", "nmi", "ari"):

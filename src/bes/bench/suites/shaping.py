@@ -13,6 +13,9 @@ from bes.bench.suites.arena import NODES
 from bes.bench.suites.settings import CONTROL, DATASETS, HONEST, Sections, method_config
 from bes.config import RunConfig
 
+#: Options of a run, by key.
+Given = Mapping[str, Any]
+
 #: Splits that are looked at here alone, and how many of them a graph of more than 10,000 nodes gets.
 FRESH = tuple(range(100, 120))
 FEWER = FRESH[:10]
@@ -61,6 +64,12 @@ BAND_PARTS: dict[str, Mapping[str, Any]] = {
 
 #: Methods of the arena that use the same nodes otherwise: a GCN from the start, of the same width and features.
 ALONE = {"GCN": "gcn", "GCN, prototypes": "prototypes", "GCN, pseudo-labels": "pseudo-label"}
+
+#: Shaping of frozen embeddings, as the paper has it, by a decoder behind: three views of the graph.
+FROZEN: Given = {"features": "unit", "encoders": {"names": ("mlp", "gcn", "cheb"), "channels": 64}}
+SOFT: dict[str, Given] = {"BES": {}, "BES, soft labels": {"shaper": {"labels": "soft"}}}
+SCOPES: dict[str, Given] = {f"BES, scope {scope}": {"shaper": {"scope": scope}} for scope in ("views", "neighbors")}
+OUT_OF_FOLD: dict[str, Given] = {"BES": {}, "BES, out of fold": {"crossfit": 5}}
 
 NMI = Metric("NMI", "clusters.nmi")
 ARI = Metric("ARI", "clusters.ari")
@@ -123,7 +132,9 @@ def few_labels() -> Suite:
         _about(tuple(BAND_PARTS)),
         "pseudo-labels",
     )
-    return Suite("few-labels", title, (*sheets, band))
+    two = {name: FEW_LABELS[name] for name in NOISY[:2]}
+    frozen = _frozen("few-labels-frozen", "20 labels a class: frozen embeddings", two, "low:20", SOFT)
+    return Suite("few-labels", title, (*sheets, band, frozen))
 
 
 def noisy_graphs() -> Suite:
@@ -145,6 +156,7 @@ def noisy_graphs() -> Suite:
         f"the controls take the graph as it is. {once}"
     )
     judged = {row: PARTS[row] for row in (*CONTROLS, "without the guard")}
+    two = {name: doubled[name] for name in NOISY[:2]}
     return Suite(
         "noisy-graphs",
         title,
@@ -173,6 +185,7 @@ def noisy_graphs() -> Suite:
                 _about(tuple(judged), ("GCN",)) + once,
                 "BES",
             ),
+            _frozen("noisy-frozen", "As many edges between classes again: frozen embeddings", two, "random", SCOPES),
         ),
     )
 
@@ -183,7 +196,10 @@ def full_labels() -> Suite:
     judged = {row: PARTS[row] for row in (*CONTROLS, "without the guard")}
     cells = tuple(_cells(graphs, "random", judged, ("GCN",)))
     note = f"{_about(tuple(judged), ('GCN',))}Random 60/20/20 splits."
-    return Suite("full-labels", title, (Sheet("full-labels", f"{title}, test accuracy", HONEST, cells, note, "BES"),))
+    whole = Sheet("full-labels", f"{title}, test accuracy", HONEST, cells, note, "BES")
+    small = {name: graph for name, graph in graphs.items() if name not in ("PubMed", "Actor", "Amazon Photo")}
+    frozen = _frozen("full-labels-frozen", "Full labels: frozen embeddings", small, "random", OUT_OF_FOLD)
+    return Suite("full-labels", title, (whole, frozen))
 
 
 def no_labels() -> Suite:
@@ -199,6 +215,23 @@ def no_labels() -> Suite:
         name, heading = f"no-labels-{metric.name.lower()}", f"{title}, {_READ[metric.name]}"
         sheets.append(Sheet(name, heading, HONEST, cells, _NO_LABELS, "IGCL"))
     return Suite("no-labels", title, tuple(sheets))
+
+
+def _frozen(name: str, title: str, graphs: Mapping[str, str], split: str, variants: Mapping[str, Given]) -> Sheet:
+    """Variants of shaping frozen embeddings beside the control that all of them have."""
+    first = next(iter(variants.values()))
+    rows = {**variants, CONTROL: first}
+    cells = tuple(
+        Cell(row, column, Ask(config, "control" if row == CONTROL else "bes", ACCURACY, FRESH))
+        for row, given in rows.items()
+        for column, graph in graphs.items()
+        for config in [RunConfig.build(graph, given={"split": split, **FROZEN, **given})]
+    )
+    note = (
+        "Preset `paper` with an MLP, a GCN and Cheb as encoders, 64 wide each, frozen; shaping of their embeddings, and "
+        "a decoder behind. Splits from 100 on, 20 of them. "
+    )
+    return Sheet(name, f"{title}, test accuracy", HONEST, cells, note, CONTROL)
 
 
 def _cells(
