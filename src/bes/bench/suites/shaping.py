@@ -228,8 +228,8 @@ def _frozen(name: str, title: str, graphs: Mapping[str, str], split: str, varian
         for config in [RunConfig.build(graph, given={"split": split, **FROZEN, **given})]
     )
     note = (
-        "Preset `paper` with an MLP, a GCN and Cheb as encoders, 64 wide each, frozen; shaping of their embeddings, and "
-        "a decoder behind. Splits from 100 on, 20 of them. "
+        "Preset `paper` with an MLP, a GCN and Cheb as encoders, 64 wide each, frozen; their embeddings are shaped, and "
+        "a decoder reads them. Splits from 100 on, 20 of them. "
     )
     return Sheet(name, f"{title}, test accuracy", HONEST, cells, note, CONTROL)
 
