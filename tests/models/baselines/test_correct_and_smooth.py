@@ -13,6 +13,7 @@ from bes.graph.sparse import Sparse
 from bes.graph.splits import NodeSplit, split_nodes
 from bes.models.baselines.correct_and_smooth import CorrectAndSmooth, correct, smooth
 from bes.models.baselines.node_problem import NodeProblem
+from bes.models.baselines.strong import Strong
 from bes.models.baselines.two_layer import TwoLayer
 from bes.seeding import generator
 from models.blocks import block_graph
@@ -110,6 +111,18 @@ def test_a_graph_against_the_classes_hurts_and_the_note_says_so() -> None:
     assert answer.score[0] < plain.score[0]
     (note,) = answer.notes
     assert note.endswith(f"accuracy {answer.score[0]:.4f} there; of the base {plain.score[0]:.4f}.")
+
+
+def test_it_stands_on_bes_too(graph: Graph) -> None:
+    split = split_nodes(graph)
+    method = CorrectAndSmooth(base="strong", hidden=8, epochs=10, alphas=(0.5,))
+    alone = Strong(channels=8, epochs=10).fit(NodeProblem(graph, split, 0))
+    answer = method.fit(NodeProblem(graph, split, 0))
+    assert alone.prob is not None
+    assert answer.prob is not None
+    given = split.train_labels, split.train, graph.edge_index
+    wanted = PyG(50, 0.5, 50, 0.5)(alone.prob, *given)
+    torch.testing.assert_close(answer.prob, wanted / wanted.sum(1, keepdim=True))
 
 
 def test_it_lifts_a_base_without_a_graph(graph: Graph) -> None:

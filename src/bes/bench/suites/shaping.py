@@ -228,7 +228,7 @@ def _frozen(name: str, title: str, graphs: Mapping[str, str], split: str, varian
         for config in [RunConfig.build(graph, given={"split": split, **FROZEN, **given})]
     )
     note = (
-        "Preset `paper` with an MLP, a GCN and Cheb as encoders, 64 wide each, frozen; their embeddings are shaped, and "
+        "Preset `paper` with an MLP, a GCN and Cheb as encoders, 64 wide each, frozen; what they embed is shaped, and "
         "a decoder reads them. Splits from 100 on, 20 of them. "
     )
     return Sheet(name, f"{title}, test accuracy", HONEST, cells, note, CONTROL)

@@ -102,7 +102,7 @@ METHODS: dict[str, Entry] = {
     "igcl-shaped": Entry("IGCL, shaped by the clusters of its embeddings", SelfShaped, {"released": False}),
     "mlp": Entry("Two linear layers, without the graph", TwoLayer, {"conv": "mlp"}),
     "label-propagation": Entry("Labels spread over the edges, without features", LabelPropagation),
-    "correct-and-smooth": Entry("Correct and Smooth on an MLP or a GCN", CorrectAndSmooth),
+    "correct-and-smooth": Entry("Correct and Smooth on an MLP, a GCN or BES", CorrectAndSmooth),
     "supcon": Entry("GCN with the supervised contrastive loss beside", SupCon),
     "prototypes": Entry("GCN with class prototypes of all training nodes beside: what BES must beat", Prototypes),
     "acm-gcn": Entry("ACM-GCN: low-pass, high-pass and identity, mixed by node", ACMGCN),

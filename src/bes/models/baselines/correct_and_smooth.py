@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from annotated_types import MinLen
@@ -35,6 +35,7 @@ from bes.models.baselines.method import Method
 from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.options import Count, Dropped, Share
 from bes.models.baselines.problem import Answer, Problem
+from bes.models.baselines.strong import Strong
 from bes.models.baselines.two_layer import TwoLayer
 
 #: From here on a scale of the errors is not believed.
@@ -46,15 +47,16 @@ class CorrectAndSmooth(Method):
     """A base model whose predictions are corrected and smoothed; for nodes only.
 
     Args:
-        base: Two layers of it are the base; the same network as the method of that name trains.
-        hidden, dropout: Of the base.
+        base: What predicts first: two layers of an MLP or a GCN, the same network as the method of that name trains,
+            or `strong`, which is BES.
+        hidden, dropout: Of the base; `strong` has encoders of that width.
         alphas: Weights of the neighbours that validation chooses from, for the errors and for the predictions.
         steps: How often each of them is spread.
     """
 
     pairs: ClassVar[bool] = False
 
-    base: Literal["mlp", "gcn"] = "mlp"
+    base: Literal["mlp", "gcn", "strong"] = "mlp"
     hidden: Count = 64
     dropout: Dropped = 0.5
     alphas: Annotated[tuple[Share, ...], MinLen(1)] = (0.5, 0.8, 0.9)
@@ -71,16 +73,17 @@ class CorrectAndSmooth(Method):
         )
         return best
 
-    def _base(self) -> TwoLayer:
-        return TwoLayer(
-            epochs=self.epochs,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            patience=self.patience,
-            conv=self.base,
-            hidden=self.hidden,
-            dropout=self.dropout,
-        )
+    def _base(self) -> Method:
+        trained: dict[str, Any] = {
+            "epochs": self.epochs,
+            "lr": self.lr,
+            "weight_decay": self.weight_decay,
+            "patience": self.patience,
+            "dropout": self.dropout,
+        }
+        if self.base == "strong":
+            return Strong(**trained, channels=self.hidden)
+        return TwoLayer(**trained, conv=self.base, hidden=self.hidden)
 
     def _candidates(self, problem: NodeProblem, z: Tensor) -> Iterator[tuple[str, Tensor]]:
         """What it is called, and its probabilities `[N, C]`."""
