@@ -87,9 +87,7 @@ def overview(sheets: Sheets, absent: list[str], later: list[str]) -> tuple[str, 
     ]
     short = f"{head} Selected on validation, paired by split; every table and figure of the paper, beside its\n"
     short += "printed values, is in [docs/results](docs/results/README.md).\n\n" + table(nodes)
-    short += (
-        "\n\nPreset `strong` shapes the encoders themselves, and nodes without a label take part. Gains over the "
-    )
+    short += "\n\nPreset `strong` shapes the encoders themselves, and nodes without a label take part. Gains over the "
     short += "same\nencoders without shaping ([when it helps](docs/guide/when-it-helps.md)):\n\n"
     short += "\n".join(_situations(sheets))
     return short, "\n\n".join(parts)

@@ -145,7 +145,7 @@ READING = """
 - **Few labels** is where shaping has something to learn from: nodes without a label outnumber the others, and their
   neighbours tell what they are. Most of the gain is that of taking them in at all, which pseudo-labels do too; a
   growing share of them and the pull at the boundary are what is left over that.
-- **Many labels** leave little to learn. The guard then mostly keeps the encoders as they were, for fewer than a quarter
+- **Many labels** leave little to learn. The guard then mostly keeps the encoders as they were, for fewer than a fifth
   of the shaped epochs are better than they on validation: a difference of zero is its refusal, and not a gain. The run
   takes up to twice as long as without shaping.
 - **Noise between classes** makes neighbours poor teachers. Where likeness tells edges within a class from those across,

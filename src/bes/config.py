@@ -117,7 +117,7 @@ class EncoderShaperConfig(_Frozen):
     pulled: soft.Pulled = Field("band", description="What gravity acts on: the band, or all labelled nodes.")
     temperature: float = Field(0.1, gt=0, description="Tau of that gravity.")
     guard: float | None = Field(
-        0.25, ge=0, le=1, description="Share of epochs that must be better on validation than none; none: any one."
+        0.2, ge=0, le=1, description="Share of epochs that must be better on validation than none; none: any one."
     )
     trust: float | None = Field(
         0.2, le=1, description="Explained share of which edges join one class that lets edges count by it; none: never."

@@ -64,8 +64,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         gravity: Weight of the gravity loss.
         pulled: What gravity acts on: the `band`, or all `labelled` nodes, with centres of these alone.
         temperature: Tau of that loss.
-        guard: The share of epochs that must be better on validation than the encoders as they came for the shaped
-            ones to be kept (`bes.models.guard`); None keeps the best epoch, if it alone is better.
+        guard: The share of epochs that must be better on validation than the encoders as they came, by more than a
+            node, for the shaped ones to be kept (`bes.models.guard`); None keeps the best epoch, if it alone is better.
         trust: Where the likeness of features and neighbours explains at least this share of which edges between
             labelled nodes join one class (`bes.models.trust`), edges count by how far they can be trusted from here on;
             None always leaves the graph as it is.
@@ -79,7 +79,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         explained_: The share of edges' kinds that could be explained, see `trust`.
         weighted_: Whether that was enough, so that edges counted by it.
         log_: A `bes.training.TrainLog`; its `best_epoch` is -1 where no epoch was better than the beginning.
-        better_: The share of epochs that were better on validation than the encoders as they came.
+        better_: The share of epochs that were better on validation than the encoders as they came, by two nodes.
         asked_: The share that had to be; None without a guard, or without validation nodes.
         gain_, gain_error_: What an epoch gained on validation in the mean of all of them, and its standard error.
         epoch_: The epoch that is kept: the best one, or -1 where `encoders_` are as they came.
@@ -106,7 +106,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         gravity: float = 0.3,
         pulled: soft.Pulled = "band",
         temperature: float = 0.1,
-        guard: float | None = 0.25,
+        guard: float | None = 0.2,
         trust: float | None = TOLD,
         selection: Selection = "validation",
         random_state: int = 0,

@@ -35,7 +35,7 @@ def test_what_the_guard_decided_is_said_and_done(small_graph: Graph, split: Node
     shaped = fitted("strong", small_graph, split, shaping_epochs=10)
     guard = shaped.more["guard"]
     assert shaped.more["encoders_kept"] == plain.more["encoders_kept"]
-    kept = guard["better"] >= guard["asked"] == 0.25 and guard["best_epoch"] >= 0
+    kept = guard["better"] >= guard["asked"] == 0.2 and guard["best_epoch"] >= 0
     assert shaped.log.best_epoch == (guard["best_epoch"] if kept else -1)
     assert (shaped.notes == [REFUSED]) != kept
     assert plain.prob is not None
