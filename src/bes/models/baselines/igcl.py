@@ -29,6 +29,7 @@ Reached, test accuracy on random 60/20/20 splits (`make results` writes this fro
   Texas 57.14 ± 0.95 (10).
 - igcl, tuned: Cora 88.04 ± 0.36 (10), Chameleon (filtered) 40.73 ± 1.12 (10), Cornell 66.76 ± 2.35 (10), Texas 74.00 ±
   1.88 (10), Wisconsin 75.60 ± 0.83 (10).
+- igcl, without labels: Cora 87.69 ± 0.53 (10), CiteSeer 74.73 ± 0.54 (10), Amazon Photo 91.14 ± 0.18 (10).
 - igcl-released, tuned: Cora 87.22 ± 0.53 (10), Cornell 72.16 ± 2.58 (10), Texas 81.71 ± 2.34 (10), Wisconsin 81.20 ±
   0.68 (10).
 """

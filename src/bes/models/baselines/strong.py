@@ -10,9 +10,7 @@ worth is not shaping's doing. Records have what the guard saw.
 
 Expected: nothing is printed; the BES paper shapes frozen embeddings.
 
-Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
-- strong, tuned: Cora 88.28 ± 0.32 (10), Cornell 80.00 ± 1.94 (10), Texas 86.86 ± 1.77 (10), Wisconsin 87.00 ± 0.80
-  (10).
+Reached: not measured yet.
 """
 
 from __future__ import annotations
