@@ -61,6 +61,7 @@ def overview(sheets: Sheets, absent: list[str], later: list[str]) -> tuple[str, 
     """The short form for the README, and the page; data sets that were not here, and those not measured yet."""
     nodes, links = nodes_effect(sheets), links_effect(sheets)
     head = f"{_headline(nodes, 'node classification')} {_headline(links, 'link prediction')}"
+    pays = _pays(sheets)
     parts = [
         head,
         "## Does shaping help?",
@@ -74,7 +75,10 @@ def overview(sheets: Sheets, absent: list[str], later: list[str]) -> tuple[str, 
         f"By chance alone {chance(nodes, links)} such intervals would leave zero out. Splits of one graph share "
         "most of their nodes, so that intervals over them are too narrow rather than too wide.",
         "## Where it pays",
-        *_pays(sheets),
+        "Not the paper's form of it: preset `strong` shapes the encoders themselves, and nodes without a label take "
+        "part. Gains over the same encoders without shaping; [when it helps](../guide/when-it-helps.md) has them graph "
+        "by graph, beside pseudo-labels.",
+        pays,
         "## Every method, tuned alike",
         *_arena(sheets),
         "## The paper's claims, one by one",
@@ -89,23 +93,14 @@ def overview(sheets: Sheets, absent: list[str], later: list[str]) -> tuple[str, 
     short += "printed values, is in [docs/results](docs/results/README.md).\n\n" + table(nodes)
     short += "\n\nPreset `strong` shapes the encoders themselves, and nodes without a label take part. Gains over the "
     short += "same\nencoders without shaping ([when it helps](docs/guide/when-it-helps.md)):\n\n"
-    short += "\n".join(_situations(sheets))
+    short += pays
     return short, "\n\n".join(parts)
 
 
-def _situations(sheets: Sheets) -> list[str]:
+def _pays(sheets: Sheets) -> str:
     """Preset `strong` against the same encoders without shaping, by what is known before one starts."""
     found = {title: family(sheets[name], "BES", CONTROL) for title, name in SITUATIONS.items()}
-    return [f"- {title}: {gained(gains) if gains else 'not measured yet.'}" for title, gains in found.items()]
-
-
-def _pays(sheets: Sheets) -> list[str]:
-    return [
-        "Not the paper's form of it: preset `strong` shapes the encoders themselves, and nodes without a label take "
-        "part. Gains over the same encoders without shaping; [when it helps](../guide/when-it-helps.md) has them graph "
-        "by graph, beside pseudo-labels.",
-        "\n".join(_situations(sheets)),
-    ]
+    return "\n".join(f"- {title}: {gained(one) if one else 'not measured yet.'}" for title, one in found.items())
 
 
 def _arena(sheets: Sheets) -> list[str]:

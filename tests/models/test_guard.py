@@ -26,13 +26,14 @@ def test_epochs_that_are_as_good_or_one_node_better_do_not_count() -> None:
 
 def test_one_lucky_epoch_of_many_is_a_small_share() -> None:
     """200 epochs as good as the encoders: the best looks better, and few of them do where these were lucky too."""
-    shares = []
+    shares, best = [], []
     for seed in range(20):
         hits = _hits(seed, 200, 500)
         begun = hits[:20].sum(1).argmax()  # the encoders had their choice as well
         shares.append(share_better(torch.cat([hits[begun : begun + 1], hits[20:]])))
+        best.append(bool(hits[20:].sum(1).max() > hits[begun].sum()))
     assert sum(shares) / 20 < 0.1
-    assert max(_hits(seed, 200, 500).sum(1).max() for seed in range(20)) > 350
+    assert sum(best) >= 15
 
 
 def test_the_mean_gain_is_that_of_all_nodes_and_epochs() -> None:

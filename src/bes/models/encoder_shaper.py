@@ -212,6 +212,11 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             },
         }
 
+    def remarks(self) -> list[str]:
+        """What a reader of the figures should know."""
+        check_is_fitted(self, "encoders_")
+        return [REFUSED] if self.epoch_ < 0 else []
+
     def predict_proba(self, graph: Graph) -> Tensor:
         """Probability of each class `[N, C]`."""
         check_is_fitted(self, "encoders_")

@@ -9,7 +9,7 @@ import numpy as np
 from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.graph.graph import Graph
-from bes.models.encoder_shaper import REFUSED, EncoderShaper, fused_proba
+from bes.models.encoder_shaper import EncoderShaper, fused_proba
 from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import watching
 from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
@@ -68,5 +68,4 @@ def describe(result: ArmResult, shaper: EncoderShaper) -> None:
     result.steps = {"tried": len(shaper.history_), "accepted": kept + 1, "halvings": 0}
     result.selected["shaping"] = kept
     result.more |= shaper.facts()
-    if kept < 0:
-        result.notes.append(REFUSED)
+    result.notes += shaper.remarks()

@@ -28,7 +28,7 @@ FEW_LABELS = {
 NOISY = ("Cora", "CiteSeer", "Amazon Photo")
 
 #: From the same encoders, in the same epochs, with the same guard: shaping with one of its parts or none.
-PARTS: dict[str, Mapping[str, Any]] = {
+PARTS: dict[str, Given] = {
     "more epochs": {"weight": 0.0, "gravity": 0.0},
     "prototypes": {"weight": 0.0, "pulled": "labelled"},
     "pseudo-labels": {
@@ -46,9 +46,12 @@ PARTS: dict[str, Mapping[str, Any]] = {
 }
 CONTROLS = ("more epochs", "prototypes", "pseudo-labels")
 
+#: What most graphs are held against.
+JUDGED = {row: PARTS[row] for row in (*CONTROLS, "without the guard")}
+
 #: The same where edges are noisy: the controls take the graph as it is; two more rows say what trust alone is worth,
 #: and the rest without it.
-NOISY_PARTS: dict[str, Mapping[str, Any]] = {
+NOISY_PARTS: dict[str, Given] = {
     **{row: {**PARTS[row], "trust": None} for row in CONTROLS},
     "without gravity": PARTS["without gravity"],
     "without trusted edges": {"trust": None},
@@ -56,7 +59,7 @@ NOISY_PARTS: dict[str, Mapping[str, Any]] = {
 }
 
 #: Gravity beside pseudo-labels: on the quarter below the clear half, and on the hopeless quarter after it too.
-BAND_PARTS: dict[str, Mapping[str, Any]] = {
+BAND_PARTS: dict[str, Given] = {
     "pseudo-labels": PARTS["pseudo-labels"],
     "gravity on the band": {**PARTS["pseudo-labels"], "gravity": 0.3, "band": 0.25},
     "gravity on the hopeless too": {**PARTS["pseudo-labels"], "gravity": 0.3, "band": 0.5},
@@ -113,24 +116,24 @@ def _about(rows: Sequence[str], alone: Sequence[str] = ()) -> str:
 def few_labels() -> Suite:
     title = "Few labels a class: shaping with unlabelled nodes"
     sheets = [
-        Sheet(
+        _sheet(
             f"few-labels-{count}",
             f"{count} labels a class, test accuracy",
-            HONEST,
-            tuple(_cells(FEW_LABELS, f"low:{count}", PARTS, tuple(ALONE))),
-            _about(tuple(PARTS), tuple(ALONE)),
-            "BES",
+            FEW_LABELS,
+            f"low:{count}",
+            PARTS,
+            tuple(ALONE),
         )
         for count in (20, 5)
     ]
     some = {name: FEW_LABELS[name] for name in ("Cora", "CiteSeer", "PubMed")}
-    band = Sheet(
+    band = _sheet(
         "few-labels-band",
         "20 labels a class: where gravity helps pseudo-labels",
-        HONEST,
-        tuple(_cells(some, "low:20", BAND_PARTS)),
-        _about(tuple(BAND_PARTS)),
-        "pseudo-labels",
+        some,
+        "low:20",
+        BAND_PARTS,
+        reference="pseudo-labels",
     )
     two = {name: FEW_LABELS[name] for name in NOISY[:2]}
     frozen = _frozen("few-labels-frozen", "20 labels a class: frozen embeddings", two, "low:20", SOFT)
@@ -139,7 +142,7 @@ def few_labels() -> Suite:
 
 def noisy_graphs() -> Suite:
     title = "Noise: edges added between classes, and features left out"
-    doubled = {f"{name}": f"{DATASETS[name]}#edges:1" for name in NOISY}
+    doubled = {name: f"{DATASETS[name]}#edges:1" for name in NOISY}
     shares = {f"+{100 * share:.0f}%": share for share in (0.25, 0.5, 1, 2)}
     more = {
         f"{name} {text}": f"{DATASETS[name]}#edges:{share:g}" for name in NOISY[:2] for text, share in shares.items()
@@ -155,35 +158,37 @@ def noisy_graphs() -> Suite:
         "Where likeness tells edges within a class from those across, BES counts edges by it (`bes.models.trust`); "
         f"the controls take the graph as it is. {once}"
     )
-    judged = {row: PARTS[row] for row in (*CONTROLS, "without the guard")}
     two = {name: doubled[name] for name in NOISY[:2]}
     return Suite(
         "noisy-graphs",
         title,
         (
-            Sheet(
+            _sheet(
                 "noisy-edges",
                 "As many edges between classes again",
-                HONEST,
-                tuple(_cells(doubled, "random", NOISY_PARTS, tuple(ALONE))),
-                _about(tuple(NOISY_PARTS), tuple(ALONE)) + note,
-                "BES",
+                doubled,
+                "random",
+                NOISY_PARTS,
+                tuple(ALONE),
+                note=note,
             ),
-            Sheet(
+            _sheet(
                 "noise-by-amount",
                 "Edges between classes, by how many of the graph's are added",
-                HONEST,
-                tuple(_cells(more, "random", {}, ("GCN",))),
-                _about((), ("GCN",)) + once,
-                "BES",
+                more,
+                "random",
+                {},
+                ("GCN",),
+                note=once,
             ),
-            Sheet(
+            _sheet(
                 "features-left-out",
                 "Features left out, by the share set to zero",
-                HONEST,
-                tuple(_cells(less, "random", judged, ("GCN",))),
-                _about(tuple(judged), ("GCN",)) + once,
-                "BES",
+                less,
+                "random",
+                JUDGED,
+                ("GCN",),
+                note=once,
             ),
             _frozen("noisy-frozen", "As many edges between classes again: frozen embeddings", two, "random", SCOPES),
         ),
@@ -193,10 +198,8 @@ def noisy_graphs() -> Suite:
 def full_labels() -> Suite:
     title = "Full labels: preset strong"
     graphs = {name: DATASETS[name] for name in NODES}
-    judged = {row: PARTS[row] for row in (*CONTROLS, "without the guard")}
-    cells = tuple(_cells(graphs, "random", judged, ("GCN",)))
-    note = f"{_about(tuple(judged), ('GCN',))}Random 60/20/20 splits."
-    whole = Sheet("full-labels", f"{title}, test accuracy", HONEST, cells, note, "BES")
+    heading, note = f"{title}, test accuracy", "Random 60/20/20 splits."
+    whole = _sheet("full-labels", heading, graphs, "random", JUDGED, ("GCN",), note=note)
     small = {name: graph for name, graph in graphs.items() if name not in ("PubMed", "Actor", "Amazon Photo")}
     frozen = _frozen("full-labels-frozen", "Full labels: frozen embeddings", small, "random", OUT_OF_FOLD)
     return Suite("full-labels", title, (whole, frozen))
@@ -234,18 +237,27 @@ def _frozen(name: str, title: str, graphs: Mapping[str, str], split: str, varian
     return Sheet(name, f"{title}, test accuracy", HONEST, cells, note, CONTROL)
 
 
-def _cells(
-    graphs: Mapping[str, str], split: str, parts: Mapping[str, Mapping[str, Any]], alone: Sequence[str] = ()
-) -> list[Cell]:
+def _sheet(
+    name: str,
+    title: str,
+    graphs: Mapping[str, str],
+    split: str,
+    parts: Mapping[str, Given],
+    alone: Sequence[str] = (),
+    *,
+    note: str = "",
+    reference: str = "BES",
+) -> Sheet:
     """BES, its control and rows with some of its parts, then methods alone, on graphs by their titles."""
-    return [
-        Cell(row, title, _ask(row, graph, split, FEWER if graph in LARGE else FRESH, parts))
+    cells = tuple(
+        Cell(row, column, _ask(row, graph, split, FEWER if graph in LARGE else FRESH, parts))
         for row in ("BES", CONTROL, *parts, *alone)
-        for title, graph in graphs.items()
-    ]
+        for column, graph in graphs.items()
+    )
+    return Sheet(name, title, HONEST, cells, _about(tuple(parts), alone) + note, reference)
 
 
-def _ask(row: str, graph: str, split: str, seeds: tuple[int, ...], parts: Mapping[str, Mapping[str, Any]]) -> Ask:
+def _ask(row: str, graph: str, split: str, seeds: tuple[int, ...], parts: Mapping[str, Given]) -> Ask:
     if row in ALONE:
         method = ALONE[row]
         config = method_config(_config(graph, split), method, options={"features": "unit", "hidden": 64})

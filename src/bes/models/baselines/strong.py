@@ -22,7 +22,7 @@ from bes.models.baselines.method import Method
 from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.options import Count, Dropped, Natural, NonNegative
 from bes.models.baselines.problem import Answer, Problem
-from bes.models.encoder_shaper import REFUSED, EncoderShaper, fused_proba
+from bes.models.encoder_shaper import EncoderShaper, fused_proba
 from bes.models.encoders import EncoderEnsemble
 
 
@@ -83,6 +83,5 @@ class Strong(Method):
         ).fit(phi, graph, split)
         answer = problem.answer(shaper.predict_proba(graph), replace(shaper.log_, best_epoch=shaper.epoch_))
         answer.more = kept | shaper.facts()
-        if shaper.epoch_ < 0:
-            answer.notes.append(REFUSED)
+        answer.notes += shaper.remarks()
         return answer
