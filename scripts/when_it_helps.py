@@ -50,7 +50,7 @@ def _situation(title: str, sheets: Sheets, gains: Family) -> str:
     rows = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
     for name, (paired, _) in gains.items():
         interval = "none" if paired.t is None else f"{paired.t.low:+.2f} to {paired.t.high:+.2f}"
-        others = [line(found[name][0]) if name in found else "none" for found in rivals.values()]
+        others = [_beside(found[name][0], paired.n) if name in found else "none" for found in rivals.values()]
         control = fmean(before[name].values())
         most = f"{best[name]:+.2f}" if name in best else "none"
         cells = (name, str(paired.n), f"{control:.2f}", line(paired), interval, *others, most)
@@ -60,6 +60,11 @@ def _situation(title: str, sheets: Sheets, gains: Family) -> str:
     kept = f" On {same} of {every} splits both are the same: there the guard mostly kept the encoders as they were."
     whole = f" The ceiling's mean is {fmean(best.values()):+.2f}." if best.keys() >= gains.keys() else ""
     return f"### {title}\n\n{gained(gains)}{kept if same else ''}{whole}\n\n" + "\n".join(rows)
+
+
+def _beside(paired: stats.Paired, usual: int) -> str:
+    """A difference, with its splits where they are not those of the line."""
+    return line(paired) + ("" if paired.n == usual else f" ({paired.n} splits)")
 
 
 def ceiling(sheet: FilledSheet) -> dict[str, float]:
@@ -143,8 +148,9 @@ READING = """
 ## How to read it
 
 - **Few labels** is where shaping has something to learn from: nodes without a label outnumber the others, and their
-  neighbours tell what they are. Most of the gain is that of taking them in at all, which pseudo-labels do too; a
-  growing share of them and the pull at the boundary are what is left over that.
+  neighbours tell what they are. Most of the gain is that of taking them in at all, which pseudo-labels do too; what is
+  left over that comes from a share of them that grows, and not from the pull at the boundary: see the row without
+  gravity. Where the encoders are right nine times in ten before any of it, little is left to gain.
 - **Many labels** leave little to learn. The guard then mostly keeps the encoders as they were, for fewer than a fifth
   of the shaped epochs are better than they on validation: a difference of zero is its refusal, and not a gain. The run
   takes up to twice as long as without shaping.
