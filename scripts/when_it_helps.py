@@ -59,7 +59,12 @@ def _situation(title: str, sheets: Sheets, gains: Family) -> str:
     every = sum(map(len, after.values()))
     kept = f" On {same} of {every} splits both are the same: there the guard mostly kept the encoders as they were."
     whole = f" The ceiling's mean is {fmean(best.values()):+.2f}." if best.keys() >= gains.keys() else ""
-    return f"### {title}\n\n{gained(gains)}{kept if same else ''}{whole}\n\n" + "\n".join(rows)
+    splits = {name: paired.n for name, (paired, _) in gains.items()}
+    complete = {
+        column: one for column, one in rivals.items() if splits == {name: pair.n for name, (pair, _) in one.items()}
+    }
+    beside = "".join(f" Gain {column}: {gained(one)}" for column, one in complete.items())
+    return f"### {title}\n\n{gained(gains)}{kept if same else ''}{whole}{beside}\n\n" + "\n".join(rows)
 
 
 def _beside(paired: stats.Paired, usual: int) -> str:
@@ -149,8 +154,9 @@ READING = """
 
 - **Few labels** is where shaping has something to learn from: nodes without a label outnumber the others, and their
   neighbours tell what they are. Most of the gain is that of taking them in at all, which pseudo-labels do too; what is
-  left over that comes from a share of them that grows, and not from the pull at the boundary: see the row without
-  gravity. Where the encoders are right nine times in ten before any of it, little is left to gain.
+  left over that comes from how they join, a growing share by a teacher that validation chose, and not from the pull at
+  the boundary: see the row without gravity. Where the encoders are right nine times in ten before any of it, little is
+  left to gain.
 - **Many labels** leave little to learn. The guard then mostly keeps the encoders as they were, for fewer than a fifth
   of the shaped epochs are better than they on validation: a difference of zero is its refusal, and not a gain. The run
   takes up to twice as long as without shaping.
