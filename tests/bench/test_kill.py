@@ -5,8 +5,6 @@ import os
 import random
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles.forked import command, forked
 
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
@@ -54,15 +53,14 @@ class Session:
     def __init__(self, place: Path, out: str, log: Path, jobs: int = 2) -> None:
         self.log, self.records = log, place / out / "records.jsonl"
         self.before = self.size()
-        with log.open("w") as file, log.with_suffix(".err").open("w") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "bes", "bench", "grid.json", "--jobs", str(jobs), "--out", out],
-                cwd=place,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-                stdout=file,
-                stderr=errors,
-                start_new_session=True,
-            )
+        log.touch()
+        words = ("bench", "grid.json", "--jobs", str(jobs), "--out", out)
+        self.process = forked().Process(target=command, args=(words, place, log))
+        self.process.start()
+
+    def wait(self) -> int | None:
+        self.process.join()
+        return self.process.exitcode
 
     def size(self) -> int:
         return self.records.stat().st_size if self.records.exists() else 0
@@ -71,14 +69,14 @@ class Session:
         """Kill the parent alone, so many seconds after so many runs; with none, after it has begun to work."""
         seen, size, moment = 0, self.before, None
         while seen < MOST and (moment is None or time.monotonic() < moment):
-            assert self.process.poll() is None, f"the grid ended before the kill: {self.log.read_text()}"
+            assert self.process.exitcode is None, f"the grid ended before the kill: {self.log.read_text()}"
             if self.size() > size:
                 seen, size = seen + 1, self.size()
             if moment is None and (seen >= runs if runs else "to do." in self.log.read_text()):
                 moment = time.monotonic() + seconds
             time.sleep(0.001)
         os.kill(self.process.pid, signal.SIGKILL)
-        assert self.process.wait() == -signal.SIGKILL
+        assert self.wait() == -signal.SIGKILL
 
     def ended(self) -> Counter[tuple[str, int]]:
         """Arm and seed of each run that was said to have ended."""
@@ -106,7 +104,7 @@ class Session:
     def clean(self) -> None:
         if self.alive():
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            self.wait()
 
 
 @pytest.fixture
@@ -149,7 +147,7 @@ def check(session: Session, before: bytes) -> bytes:
 def run_to_the_end(place: Path, out: str, sessions: list[Session]) -> bytes:
     session = Session(place, out, place / f"{out}-end.log")
     sessions.append(session)
-    assert session.process.wait() == 0, session.log.with_suffix(".err").read_text()
+    assert session.wait() == 0, session.log.with_suffix(".err").read_text()
     assert "failed" not in session.log.read_text()
     return whole_lines(session.records)
 

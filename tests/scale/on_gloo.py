@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import torch
+from oracles.forked import forked
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -73,15 +73,11 @@ def leave_shaped(rank: int, size: int, port: int, folder: Path) -> None:
 
 
 def start_ranks(size: int, folder: Path) -> None:
-    """Shape on ranks that are processes; all come from one that has imported what they need, once for all tests."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(
-        ["bes.core.shaper", "bes.graph.synthetic", "bes.scale.group"]
-    )  # not the path of tests
+    """Shape on ranks that are processes."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    ranks = [context.Process(target=leave_shaped, args=(rank, size, port, folder)) for rank in range(size)]
+    ranks = [forked().Process(target=leave_shaped, args=(rank, size, port, folder)) for rank in range(size)]
     for process in ranks:
         process.start()
     for process in ranks:
