@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from bes.graph.pairs import pair_loss
 from bes.machine import look_again, retained
+from bes.optim import Adam
 from bes.threads import alone
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def train(
             epoch is one step by `loss(forward())`.
         small: Whether one thread is the faster one for a step (`bes.threads`).
     """
-    optimizer = torch.optim.Adam(groups or model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
+    optimizer = Adam(groups or model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     log = TrainLog()
     live = model.state_dict()  # shares memory with the model, which Adam changes in place
     best = {key: tensor.clone() for key, tensor in live.items()}

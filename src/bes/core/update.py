@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bes.core.attention import Weights
+from bes.optim import Adam
 
 Update = Literal["adaptive", "official"]
 AlphaUnit = Literal["node", "total"]
@@ -120,12 +121,12 @@ class Stepper:
         self.eta, self.alpha, self.unit, self.tol = eta, alpha, unit, tol
         self.repeats = repeats and update == "adaptive"
         self._ahead: tuple[float, Weights] | None = None
-        self._adam: torch.optim.Adam | None = None
+        self._adam: Adam | None = None
         self.plain = update == "adaptive"  # the weights are all there is to know
         if update == "official":
             for weight in self.weights:
                 weight.requires_grad_()
-            self._adam = torch.optim.Adam(self.weights, lr=eta, weight_decay=weight_decay)
+            self._adam = Adam(self.weights, lr=eta, weight_decay=weight_decay)
 
     def step(self, batch: Tensor) -> StepResult:
         """One iteration on the boundary nodes `batch`."""
@@ -173,7 +174,7 @@ class Stepper:
             scale /= 2
         return StepResult(before, before, delta, 0.0, max(0, tries - 1), False, self.problem.displacement_error)
 
-    def _hand_to_adam(self, adam: torch.optim.Adam, gradients: Weights, batch: Tensor, before: float) -> StepResult:
+    def _hand_to_adam(self, adam: Adam, gradients: Weights, batch: Tensor, before: float) -> StepResult:
         """The official code: the scaled gradient goes through Adam, which cancels the scale again."""
         delta, scale = self._scale(gradients)
         for weight, gradient in zip(self.weights, gradients, strict=True):

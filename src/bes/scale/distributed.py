@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bes.graph.splits import NodeSplit
+from bes.optim import Adam
 from bes.scale.ranks import Ranks
 from bes.scale.sharded import Shards, State
 from bes.training import Score, TrainLog
@@ -122,7 +123,7 @@ class _Course:
 
     def __init__(self, model: nn.Module, lr: float, weight_decay: float) -> None:
         self.model, self.log = model, TrainLog()
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
+        self.optimizer = Adam(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
         self.best = {key: tensor.clone() for key, tensor in model.state_dict().items()}
         self.epoch, self.over = 0, False
 

@@ -49,6 +49,7 @@ from bes.models.baselines.method import SelfSupervised
 from bes.models.baselines.options import Count, Natural, NonNegative, Positive
 from bes.models.baselines.problem import Embed, Problem
 from bes.models.convs import GCNConv, Linear
+from bes.optim import Adam
 
 
 class BareGCNConv(GCNConv):
@@ -158,7 +159,7 @@ class GraphECL(SelfSupervised):
         graph, streams = problem.graph, problem.streams("GraphECL")
         network = GraphECLNetwork(self, graph.n_features, streams.init).to(problem.device)
         loss = self.loss(graph, streams.draw)
-        optimizer = torch.optim.Adam(network.parameters(), lr=self.lr, weight_decay=self.weight_decay, fused=True)
+        optimizer = Adam(network.parameters(), lr=self.lr, weight_decay=self.weight_decay, fused=True)
         for _ in range(self.epochs):
             optimizer.zero_grad()
             loss(*network(graph)).backward()

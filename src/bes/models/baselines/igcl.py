@@ -50,6 +50,7 @@ from bes.models.baselines.blocks import BLOCK, row_logsumexp
 from bes.models.baselines.method import SelfSupervised
 from bes.models.baselines.options import Count, Natural, NonNegative, Positive, Share
 from bes.models.baselines.problem import Embed, Problem
+from bes.optim import Adam
 from bes.scale.partition import Partitioner, added_up, partition
 
 Norm = Literal["layer", "batch", "none"]
@@ -155,7 +156,7 @@ class IGCL(SelfSupervised):
         predictor = Predictor(self.hidden, self.predictor, elu=elu, generator=init).to(problem.device)
         target = copy.deepcopy(encoder).requires_grad_(False)
         parameters = [*encoder.parameters(), *predictor.parameters()]
-        optimizer = torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay, fused=True)
+        optimizer = Adam(parameters, lr=self.lr, weight_decay=self.weight_decay, fused=True)
         # a linear map may follow the mean
         pooled = averaged(graph.x, part, n_parts) if self.average == "features" or self.norm == "none" else None
         follows = not self.released and self.momentum < 1

@@ -64,6 +64,7 @@ from bes.models.baselines.options import Count, Dropped, Natural, NonNegative, P
 from bes.models.baselines.problem import Answer, Embed, Problem, Staged
 from bes.models.convs import CONVS, GATConv
 from bes.models.encoders import Encoder
+from bes.optim import Adam
 
 
 class Heads(nn.Module):
@@ -218,7 +219,7 @@ class MotifRGC(Method):
         views = self.views(problem).to(problem.device)
         weights = [*views.f.parameters(), *views.g.parameters()]
         groups = [{"params": weights, "lr": self.pretrain_lr}, {"params": [views.space.kappa], "lr": self.points_lr}]
-        euclidean, riemannian = torch.optim.Adam(groups), RiemannianAdam(views.space, self.points_lr)
+        euclidean, riemannian = Adam(groups), RiemannianAdam(views.space, self.points_lr)
         triples, rng = Triples(problem.graph.operators), problem.generator("MotifRGC", "pretrain", self.backbone)
         views.train()
         for _ in range(self.pretrain_epochs):

@@ -58,6 +58,7 @@ from bes.models.baselines.nodeimport_networks import Backbone, ImportNetwork
 from bes.models.baselines.nodeimport_synthesis import Added, Synthesis
 from bes.models.baselines.options import Count, Dropped, NonNegative, Share
 from bes.models.baselines.problem import Answer, Problem, Streams
+from bes.optim import Adam
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class NodeImport(Method):
 
     def _train(self, network: ImportNetwork, loss: ImportLoss, graph: Graph, streams: Streams) -> None:
         """All epochs, without selection."""
-        optimizer = torch.optim.Adam(network.groups(self.weight_decay), lr=self.lr, fused=True)
+        optimizer = Adam(network.groups(self.weight_decay), lr=self.lr, fused=True)
         network.train()
         for _ in range(self.epochs):
             optimizer.zero_grad()

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
+from bes.optim import Adam
 
 Act = Literal["linear", "relu", "leaky"]
 
@@ -150,7 +151,7 @@ class Stack:
                 self.targets[i - 1] = source.x @ module.mix.detach()
 
     def _train(self, module: Module, source: Source, target: Tensor | None) -> Tensor:
-        optimizer = torch.optim.Adam(module.parameters(), lr=module.layer.lr, fused=True)
+        optimizer = Adam(module.parameters(), lr=module.layer.lr, fused=True)
         for _ in range(module.layer.iters):
             optimizer.zero_grad()
             value = self.objective(module, source, target)
