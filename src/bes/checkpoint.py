@@ -141,6 +141,7 @@ class NodeModel:
             "encoders": [encoder.name for encoder in self.encoders.encoders_],
             "shaper": kept,
             "trust": self.shaped.trust_.state() if self.shaped and self.shaped.trust_ else None,
+            "both_views": self.shaped.both_views_ if self.shaped else False,
         }
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -187,6 +188,7 @@ def _restore(state: dict[str, Any], tensors: dict[str, Tensor]) -> NodeModel:
     if config.shaping == "encoders":
         shaped = ensemble("shaped")
         shaped.trust_ = EdgeTrust.restored(trust) if (trust := state.get("trust")) else None
+        shaped.both_views_ = bool(state.get("both_views", False))  # files of before have it not
         return NodeModel(config, seed, ensemble("encoders"), shaped=shaped)
     shaper = storage.unpack(BoundaryShaper, state["shaper"], _below("shaper.", tensors))
     decoders = {}

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from bes.core.gaussians import ClassSums
 
-#: What makes labels of predictions: `smoothed`, `propagated` (beliefs), or they themselves; `auto` takes one of these.
-Teacher = Literal["auto", "smooth", "beliefs", "own"]
+#: What makes labels of predictions: `smoothed` over the graph or over it and nodes that look `alike`, `propagated`
+#: (beliefs), or they themselves; `auto` takes one of these.
+Teacher = Literal["auto", "smooth", "alike", "beliefs", "own"]
 
 #: What gravity acts on: nodes near the boundary, or, as a control, all labelled nodes by centres of their own.
 Pulled = Literal["band", "labelled"]
@@ -39,6 +40,16 @@ class Smoothing:
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         return torch.zeros_like(dense).index_add(0, self.row, self.weight.to(dense) * dense[self.col])
+
+
+class Mixed:
+    """(1 - share) A + share B, as an operator."""
+
+    def __init__(self, first: Operator, second: Operator, share: float) -> None:
+        self.first, self.second, self.share = first, second, share
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return torch.lerp(self.first @ dense, self.second @ dense, self.share)
 
 
 def posterior(z: Tensor, sums: ClassSums) -> Tensor:

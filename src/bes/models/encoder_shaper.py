@@ -5,11 +5,16 @@ From trained encoders with their own heads, for some epochs:
     loss = CE(labelled) + weight * CE(joined) + gravity * (Theorem 1's loss of the band)
 
 Every few epochs a teacher makes of the predictions, labelled rows at the truth, a label and a margin for each other
-node: it smooths them over the graph, or propagates beliefs, or takes them as they are (`bes.core.soft`), the first of
-these that validation did not find worse than another when shaping began. The clearest join, small classes with more
-weight a node; the next clearest are the band, which is drawn to the class centres of labelled and joined nodes, in the
-hidden layer with rows of length one. The share that joins grows from epoch to epoch, from the clear nodes to the
-boundary, and validation says how far was well: its best epoch is kept, the beginning among them.
+node: it smooths them over the graph, or over it and nodes that look alike, or propagates beliefs, or takes them as they
+are (`bes.core.soft`), the first of these that validation did not find worse than another when shaping began. The
+clearest join, small classes with more weight a node; the next clearest are the band, which is drawn to the class
+centres of labelled and joined nodes, in the hidden layer with rows of length one. The share that joins grows from epoch
+to epoch, from the clear nodes to the boundary, and validation says how far was well: its best epoch is kept, the
+beginning among them.
+
+Nodes whose features are alike are a second view beside the graph (`bes.models.alike`). Where smoothing over both makes
+better labels than over the graph alone, it teaches, and in the end predictions are read so too, if validation does not
+find them worse for it.
 
 Where the graph's edges are plainly of two kinds, those within a class and those across, they first get weights by how
 far each can be trusted (`bes.models.trust`), and the encoders are shaped on the graph that counts them so.
@@ -18,7 +23,7 @@ far each can be trusted (`bes.models.trust`), and the encoders are shaped on the
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import torch
@@ -30,13 +35,14 @@ from bes import seeding
 from bes.core import soft
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, Part
+from bes.models.alike import read
 from bes.models.base import is_small
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
 from bes.models.guard import mean_gain, share_better
 from bes.models.soft_pull import Fused, SoftPull
 from bes.models.trust import EdgeTrust
-from bes.training import SELECTED_ON, Callback, Selection, node_objective, train
+from bes.training import SELECTED_ON, Callback, Score, Selection, node_objective, train
 
 #: The share of edges' kinds that likeness explains from which on edges are plainly of two kinds.
 TOLD = 0.2
@@ -56,10 +62,12 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         first, last: The share of nodes without a label that has joined in the first epoch, and in the last.
         band: The share after those that gravity acts on.
         every: Epochs from one choice of who takes part to the next.
-        teacher: `smooth`, `beliefs` or `own`; `auto` takes the first of them whose labels for validation nodes are,
-            before the first epoch, within a standard error of the best.
-        steps, restart: Of `smooth`, see `bes.core.soft.smoothed`.
-        weight: Of the cross-entropy of joined nodes; with 0 none joins, and with `gravity=0` only epochs are added.
+        teacher: `smooth`, `alike`, `beliefs` or `own`; `auto` takes the first of them whose labels for validation nodes
+            are, before the first epoch, within a standard error of the best, the better of the first two before the
+            others.
+        steps, restart: Of `smooth` and `alike`, see `bes.core.soft.smoothed`.
+        weight: Of the cross-entropy of joined nodes; with 0 none joins, nobody is taught, and with `gravity=0` only
+            epochs are added.
         balance: How joined nodes count: 0 all alike, 1 all classes alike, in between by a power of their class's size.
         gravity: Weight of the gravity loss.
         pulled: What gravity acts on: the `band`, or all `labelled` nodes, with centres of these alone.
@@ -76,6 +84,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
     Attributes:
         encoders_: The shaped ensemble; the one that was given stays as it is.
         teacher_: The teacher that was taken.
+        both_views_: Whether predictions are read from the graph and from look-alikes.
         explained_: The share of edges' kinds that could be explained, see `trust`.
         weighted_: Whether that was enough, so that edges counted by it.
         log_: A `bes.training.TrainLog`; its `best_epoch` is -1 where no epoch was better than the beginning.
@@ -148,7 +157,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         seen = _Seen(split, part)
         with torch.no_grad():
             begun = score(seen(network.eval()(graph)))
-        graph = self._trusted(graph, split)
+        base, graph = graph, self._trusted(graph, split)
         pull = SoftPull(self, network, graph, split)
         self.teacher_ = pull.take_teacher(self.teacher, score, split.nodes(part).numel())
         before = copy.deepcopy(network.state_dict())
@@ -175,6 +184,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         if self.epoch_ < 0:
             self.encoders_.trust_ = None  # as they came, on the graph as it came
         network.requires_grad_(False).eval()
+        self.both_views_ = self._reads_both(base, score)
         self.history_ = [
             {"layer": 1, "iteration": epoch, "loss": row["loss"], "score": row["score"], "displacement": by}
             | pull.rows[epoch // self.every]
@@ -183,6 +193,17 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         kept = pull.bands[max(0, self.epoch_) // self.every :][:1]
         self.band_ = torch.cat([pull.free[:0], *kept]).cpu().numpy()
         return self
+
+    def _reads_both(self, graph: Graph, score: Callable[[Tensor], Score]) -> bool:
+        """Whether to read predictions from both views: as was taught, and no worse on validation than without."""
+        encoders = self.encoders_
+        encoders.both_views_ = False
+        if self.teacher_ != "alike" or not self.weight:
+            return False
+        own = fused_proba(encoders, graph)
+        both = read(own, encoders.place(graph))
+        encoders.both_views_ = score(_logits(both))[0] >= score(_logits(own))[0]
+        return encoders.both_views_
 
     def _trusted(self, graph: Graph, split: NodeSplit) -> Graph:
         """The graph with its edges weighted, where it can be told which of them join one class."""
@@ -202,6 +223,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "encoders_")
         return {
             "teacher": self.teacher_,
+            "both_views": self.both_views_,
             "trust": {"explained": self.explained_, "weighted": self.weighted_},
             "guard": {
                 "better": self.better_,
@@ -229,11 +251,16 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
 
 
 def fused_proba(encoders: EncoderEnsemble, graph: Graph) -> Tensor:
-    """Probability of each class `[N, C]` by the mean of the encoders' own logits."""
+    """Probability of each class `[N, C]` by the mean of the encoders' own logits, from both views if they say so."""
     graph = encoders.place(graph)
     with torch.no_grad():
         logits, _ = Fused(encoders.encoders_).eval().forward(graph)
-    return logits.softmax(1)
+        prob = logits.softmax(1)
+        return read(prob, graph) if encoders.both_views_ else prob
+
+
+def _logits(prob: Tensor) -> Tensor:
+    return prob.clamp_min(1e-12).log()
 
 
 class _Seen:

@@ -94,9 +94,12 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         encoders_: The trained `Encoder` modules that are kept, in the order of `encoders`.
         logs_: A `bes.training.TrainLog` for each.
         trust_: A `bes.models.trust.EdgeTrust` by which the graph's edges count, or None where all count alike.
+        both_views_: Whether the ensemble's predictions are read from the graph and from look-alikes
+            (`bes.models.alike`).
     """
 
     trust_: EdgeTrust | None = None
+    both_views_: bool = False
 
     def __init__(
         self,
@@ -160,7 +163,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
             fitted = [fitted[i] for i in sorted(best)]
         self.encoders_ = [encoder for encoder, _ in fitted]
         self.logs_ = [log for _, log in fitted]
-        self.trust_ = None
+        self.trust_, self.both_views_ = None, False
         return self
 
     def _fit_one(

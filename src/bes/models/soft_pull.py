@@ -14,6 +14,7 @@ from bes.core import gravity, similarity, soft
 from bes.core.gaussians import ClassSums
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, others
+from bes.models.alike import both_views
 from bes.models.convs import pick
 from bes.models.encoders import Encoder
 from bes.training import Score
@@ -101,7 +102,8 @@ class SoftPull:
     def take_teacher(self, wanted: str, score: Callable[[Tensor], Score], n: int) -> str:
         """The teacher that is wanted; of `auto` the first that is best but for a standard error.
 
-        The predictions themselves, which come last, were chosen on the same nodes and look better than they are.
+        The predictions themselves, which come last, were chosen on the same nodes and look better than they are. That
+        favours neither way of smoothing, so the better one of those stands first.
 
         Args:
             score: Of labels on the nodes that select.
@@ -112,7 +114,8 @@ class SoftPull:
             found = {name: score(self._taught(name, prob).clamp_min(1e-12).log())[0] for name in TEACHERS}
             best = max(found.values())
             error = math.sqrt(best * (1 - best) / max(1, n))
-            wanted = next(name for name in TEACHERS if found[name] >= best - error)
+            smooth = "alike" if found["alike"] > found["smooth"] else "smooth"
+            wanted = next(name for name in (smooth, *TEACHERS[2:]) if found[name] >= best - error)
         pick(dict.fromkeys(TEACHERS), wanted, "teacher")
         self.teacher = wanted
         return wanted
@@ -120,8 +123,9 @@ class SoftPull:
     def _taught(self, teacher: str, prob: Tensor) -> Tensor:
         """Labels of all nodes, as probabilities `[N, C]`, from predictions."""
         ops, options = self.graph.operators, self.options
-        if teacher == "smooth":
-            return soft.smoothed(prob, ops.gcn, self.known, self.truth, options.steps, options.restart)
+        if teacher in ("smooth", "alike"):
+            over = both_views(self.graph) if teacher == "alike" else ops.gcn
+            return soft.smoothed(prob, over, self.known, self.truth, options.steps, options.restart)
         if teacher == "beliefs":
             return soft.propagated(prob, ops.sum, ops.degree, self.known, self.truth)
         return prob.index_copy(0, self.known, self.truth)

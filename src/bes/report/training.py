@@ -59,6 +59,8 @@ def told(record: Record) -> str:
     kept, epoch = record.get("encoders_kept") or [], record["selected_epoch"]["shaping"]
     text = f"Encoders: {', '.join(kept)}. " if kept else ""
     text += f"Teacher: {record['teacher']}. "
+    if record.get("both_views"):
+        text += "Predictions are read from the graph and from nodes that look alike. "
     if trust["weighted"]:
         text += "Edges counted by how far they can be trusted. "
     if "better" in guard:  # records of before have it not

@@ -41,10 +41,11 @@ PARTS: dict[str, Given] = {
         "balance": 0.0,
         "gravity": 0.0,
     },
+    "look-alikes alone": {"first": 0.0, "last": 0.0, "gravity": 0.0},
     "without gravity": {"gravity": 0.0},
     "without the guard": {"guard": None},
 }
-CONTROLS = ("more epochs", "prototypes", "pseudo-labels")
+CONTROLS = ("more epochs", "prototypes", "pseudo-labels", "look-alikes alone")
 
 #: What most graphs are held against.
 JUDGED = {row: PARTS[row] for row in (*CONTROLS, "without the guard")}
@@ -92,6 +93,7 @@ _ROWS = {
     "pseudo-labels": "with the clearest half of the other nodes by predictions smoothed twice",
     "gravity on the band": "with these and gravity on the quarter below them",
     "gravity on the hopeless too": "with these and gravity on all below them",
+    "look-alikes alone": "with the labelled nodes alone, predictions read from look-alikes too where BES's would be",
     "without gravity": "as BES but without gravity at the boundary",
     "without the guard": "as BES, whose best epoch is kept if it alone is better on validation",
     "without trusted edges": "as BES on the graph as it is",
