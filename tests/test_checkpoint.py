@@ -93,6 +93,16 @@ def test_every_preset_comes_back(preset: str, small_graph: Graph, quick: Quick, 
     assert buffers == ({f"decoders.{arm}.norm.running_mean" for arm in ARMS} if preset == "official" else set())
 
 
+def test_whether_predictions_are_read_from_both_views_comes_back(
+    small_graph: Graph, quick: Quick, tmp_path: Path
+) -> None:
+    config = quick(preset="strong", encoder_shaper={"teacher": "alike", "epochs": 5, "trust": None})
+    loaded = check_round_trip(config, small_graph, tmp_path / "m.safetensors")
+    assert loaded.shaped is not None
+    assert loaded.shaped.both_views_, "on this graph validation finds it no worse"
+    assert not loaded.encoders.both_views_
+
+
 @pytest.mark.parametrize("scope", ["views", "neighbors", "nodes", "self"])
 def test_every_scope_of_the_shaper_comes_back(scope: str, small_graph: Graph, quick: Quick, tmp_path: Path) -> None:
     loaded = check_round_trip(quick(shaper={"scope": scope}), small_graph, tmp_path / "m.safetensors")

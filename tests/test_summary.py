@@ -79,6 +79,10 @@ def test_seeds_without_a_pair_or_a_value_are_left_out() -> None:
             "Shaping changed test accuracy by +0.00 ± 0.00 points over 2 splits: "
             "no shaping step was taken, so the arms are the same.",
         ),
+        (
+            [{**one, "both_views": True} for one in records([0.7, 0.8], [0.71, 0.8], steps=0)],  # read otherwise
+            "Shaping changed test accuracy by +0.50 ± 0.50 points over 2 splits (standard error): no clear effect.",
+        ),
         (records([0.7], []), "No seed has both arms yet."),
         (records([None], [None]), "The test part has nothing to score: nothing can be said."),
         ([], "No seed has both arms yet."),

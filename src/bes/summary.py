@@ -72,7 +72,7 @@ def verdict(records: list[Record]) -> str:
     change += "s" if found.n > 1 else ""
     if found.error is None:
         return f"{change}: one split tells nothing about its noise."
-    if all(not r["steps"].get("accepted") for r in records if r["arm"] == "bes"):
+    if not any(r["steps"].get("accepted") or r.get("both_views") for r in records if r["arm"] == "bes"):
         if any("guard" in r for r in records):
             return f"{change}: the guard kept the encoders as they came, so the arms are the same."
         return f"{change}: no shaping step was taken, so the arms are the same."

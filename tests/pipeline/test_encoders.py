@@ -42,7 +42,7 @@ def test_both_arms_and_what_they_share(result: SeedResult) -> None:
     assert shaped.steps["accepted"] > 0, "the quick settings must shape, or these tests show nothing"
     assert shaped.steps["accepted"] == shaped.selected["shaping"] + 1 <= shaped.steps["tried"] == 30
     assert control.selected["encoders"] == shaped.selected["encoders"]
-    assert shaped.more["teacher"] in ("smooth", "beliefs", "own")
+    assert shaped.more["teacher"] in ("smooth", "alike", "beliefs", "own")
     assert control.metrics["test_boundary"]["n"] == shaped.metrics["test_boundary"]["n"] > 0
     assert control.seconds["shaping"] == 0.0 < shaped.seconds["shaping"]
     assert set(shaped.seconds) == {"encoders", "shaping", "decoder", "evaluate"}

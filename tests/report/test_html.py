@@ -259,6 +259,8 @@ def test_a_run_that_shaped_its_encoders_says_what_was_decided(
         if record["arm"] == "bes":
             assert f"Epoch {record['selected_epoch']['shaping']} was kept." in page.text
             assert f"Teacher: {record['teacher']}. " in page.text
+            read_so = "Predictions are read from the graph and from nodes that look alike." in page.text
+            assert read_so >= record["both_views"]
     assert "What their neighbourhoods look like" in page.text
     assert "Fixed in seed 0, wrong in control and right in bes" in page.text
     assert "Broken in seed 0, right in control and wrong in bes" in page.text
