@@ -41,14 +41,10 @@ def test_steps_are_those_of_torch(fused: bool) -> None:
     (ours, optimizer), (theirs, rival) = trained(Adam, fused), trained(torch.optim.Adam, fused)
     assert torch.equal(ours.weight, theirs.weight)
     assert torch.equal(ours.bias, theirs.bias)
-    assert optimizer.state_dict().keys() == rival.state_dict().keys()
+    for ours_has, theirs_has in zip(optimizer.state.values(), rival.state.values(), strict=True):
+        assert ours_has["step"] == 7
+        assert torch.equal(ours_has["exp_avg"], theirs_has["exp_avg"])
     assert [group["lr"] for group in optimizer.param_groups] == [0.05, 0.5]
-
-
-def test_no_gradient_goes_through_a_step() -> None:
-    model, _ = trained(Adam, fused=True)
-    assert model.weight.is_leaf
-    assert model.weight.requires_grad
 
 
 def test_training_does_not_load_the_compiler() -> None:

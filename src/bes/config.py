@@ -109,7 +109,7 @@ class EncoderShaperConfig(_Frozen):
     teacher: soft.Teacher = Field(
         "auto", description="What makes labels of predictions; auto takes what validation does not find worse at first."
     )
-    steps: int = Field(10, ge=0, description="Steps by which predictions are smoothed over the graph.")
+    steps: int = Field(10, ge=0, description="Steps by which a teacher smooths predictions.")
     restart: float = Field(0.1, ge=0, lt=1, description="How far each step goes back to the predictions.")
     weight: float = Field(2.0, ge=0, description="Of the cross-entropy of nodes that joined.")
     balance: float = Field(0.5, ge=0, le=1, description="How they count: 0 all alike, 1 all classes alike.")

@@ -147,6 +147,11 @@ def node_objective(
     return loss, score
 
 
+def logits_of(prob: Tensor) -> Tensor:
+    """Logits of probabilities, for scores that take them; of zero a large negative number."""
+    return prob.clamp_min(1e-12).log()
+
+
 def pair_objective(
     split: PairSplit,
     embed: Callable[[Tensor, Tensor], Tensor],

@@ -10,7 +10,7 @@ from torch import Tensor
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
 from bes.models import alike as module
-from bes.models.alike import HEARD, NEAREST, RESTART, STEPS, WIDTH, alike, both_views, compressed, read
+from bes.models.alike import HEARD, LEAST, NEAREST, RESTART, STEPS, WIDTH, alike, both_views, compressed, read
 
 
 def with_features(graph: Graph, x: Tensor | Sparse) -> Graph:
@@ -22,7 +22,8 @@ def links(x: Tensor) -> set[tuple[int, int]]:
     found = set()
     for i in range(len(x)):
         cosine = [(-torch.cosine_similarity(x[i], x[j], dim=0).item(), j) for j in range(len(x)) if j != i]
-        for _, j in sorted(cosine)[:NEAREST]:
+        for far, j in sorted(cosine)[:NEAREST]:
+            assert -far > LEAST
             found |= {(i, j), (j, i)}
     return found
 
@@ -64,7 +65,22 @@ def test_a_row_of_zeros_looks_like_nobody(small_graph: Graph) -> None:
     assert 3 not in found.edge_index
 
 
-@pytest.mark.parametrize("x", [torch.zeros(150, 4), torch.eye(150), Sparse.from_dense(torch.eye(150))])
+def test_who_has_nothing_in_common_is_no_look_alike(small_graph: Graph) -> None:
+    x = torch.eye(150)
+    x[1, 0] = 1.0
+    found = alike(with_features(small_graph, x))
+    assert found is not None
+    assert found.edge_index.tolist() == [[0, 1], [1, 0]]
+
+
+def stored_zeros() -> Sparse:
+    column, row = torch.zeros(150, dtype=torch.long), torch.arange(150)
+    return Sparse.from_coo(row, column, torch.zeros(150), (150, 4))
+
+
+@pytest.mark.parametrize(
+    "x", [torch.zeros(150, 4), torch.eye(150), Sparse.from_dense(torch.eye(150)), stored_zeros()], ids=range(4)
+)
 def test_without_common_features_there_are_none(small_graph: Graph, x: Tensor | Sparse) -> None:
     graph = with_features(small_graph, x)
     assert alike(graph) is None

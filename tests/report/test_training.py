@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from bes.report.training import EPOCHS, FEW, POINTS, curves, times
+from bes.report.training import EPOCHS, FEW, POINTS, curves, times, told
 from bes.stored import StoredRun
 
 
@@ -94,3 +94,22 @@ def test_times_are_means_over_seeds_and_shares_of_the_slowest() -> None:
     assert sum(bes["shares"].values()) == pytest.approx(100)
     assert sum(control["shares"].values()) == pytest.approx(50)
     assert found["peak"] == 70.0
+
+
+def test_what_was_decided_is_told() -> None:
+    guard = {"better": 0.25, "asked": 0.2, "gain": 0.01, "error": 0.01, "best_epoch": 3}
+    record: dict[str, Any] = {
+        "teacher": "alike",
+        "both_views": True,
+        "trust": {"explained": 0.0, "weighted": False},
+        "guard": guard,
+        "selected_epoch": {"shaping": 3},
+    }
+    read_so = "Predictions are read from the graph and from nodes that look alike. "
+    assert told(record) == (
+        f"Teacher: alike. {read_so}On validation 25% of the epochs were better than the encoders as they came, where "
+        "20% were asked for. Epoch 3 was kept."
+    )
+    assert told({**record, "both_views": False}) == told(record).replace(read_so, "")
+    del record["both_views"]  # records of before
+    assert read_so not in told(record)

@@ -24,6 +24,9 @@ from bes.graph.sparse import Features, Operators, Sparse
 #: Look-alikes of a node, and how far they are heard (w), the graph having the rest.
 NEAREST, HEARD = 10, 0.4
 
+#: The cosine that a look-alike has at least: who has nothing in common is no nearer than anybody.
+LEAST = 1e-3
+
 #: Directions in which features are compared, those that hold most of them, and rounds in which they are found.
 WIDTH, ROUNDS = 256, 4
 
@@ -49,7 +52,8 @@ def read(prob: Tensor, graph: Graph) -> Tensor:
 def alike(graph: Graph) -> Operators | None:
     """The graph in which each node is linked with the `NEAREST` others by the angle between their features, made once.
 
-    A row of zeros looks like nobody. None where no two nodes have a feature in common, as where there are none.
+    Fewer where fewer have something in common with it; a row of zeros looks like nobody. None where no two nodes have a
+    feature in common, as where there are none.
     """
     key = id(graph.x)
     if key not in _FOUND:
@@ -60,14 +64,19 @@ def alike(graph: Graph) -> Operators | None:
 
 def _shared(x: Features) -> bool:
     """Whether some feature is that of two nodes."""
-    counts = torch.bincount(x.coo()[1]) if isinstance(x, Sparse) else x.count_nonzero(0)
-    return bool((counts > 1).any())
+    if isinstance(x, Sparse):
+        _, column, value = x.coo()
+        return bool((torch.bincount(column[value != 0]) > 1).any())
+    return bool((x.count_nonzero(0) > 1).any())
 
 
 def _linked(z: Tensor) -> Operators:
     n, some = len(z), z.any(1).nonzero().flatten()
-    near = search(torch.arange(some.numel(), device=z.device), F.normalize(z[some], dim=1), NEAREST)
-    one, other = some.repeat_interleave(near.shape[1]), some[near].flatten()
+    rows = F.normalize(z[some], dim=1)
+    near = search(torch.arange(some.numel(), device=z.device), rows, NEAREST)
+    cosine = torch.stack([(rows * rows[column]).sum(1) for column in near.T], dim=1)
+    linked = cosine.flatten() > LEAST
+    one, other = some.repeat_interleave(near.shape[1])[linked], some[near].flatten()[linked]
     keys = torch.cat([one * n + other, other * n + one]).unique()  # both directions, sorted
     return Operators(torch.stack([keys // n, keys % n]), n)
 
@@ -80,8 +89,7 @@ def compressed(x: Features) -> Tensor:
     if x.shape[1] <= WIDTH:
         return x.to_dense() if isinstance(x, Sparse) else x
     back = x.transposed if isinstance(x, Sparse) else x.T
-    rng = seeding.generator(0, "alike", device=x.device)
-    basis = torch.randn(x.shape[1], WIDTH, generator=rng, device=x.device)
+    basis = torch.randn(x.shape[1], WIDTH, generator=seeding.generator(0, "alike")).to(x.device)  # on any the same
     for _ in range(ROUNDS):
         basis = torch.linalg.qr(back @ (x @ basis)).Q
     return x @ basis

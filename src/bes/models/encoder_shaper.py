@@ -35,14 +35,14 @@ from bes import seeding
 from bes.core import soft
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, Part
-from bes.models.alike import read
+from bes.models.alike import alike, read
 from bes.models.base import is_small
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
 from bes.models.guard import mean_gain, share_better
 from bes.models.soft_pull import Fused, SoftPull
 from bes.models.trust import EdgeTrust
-from bes.training import SELECTED_ON, Callback, Score, Selection, node_objective, train
+from bes.training import SELECTED_ON, Callback, Score, Selection, logits_of, node_objective, train
 
 #: The share of edges' kinds that likeness explains from which on edges are plainly of two kinds.
 TOLD = 0.2
@@ -66,8 +66,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             are, before the first epoch, within a standard error of the best, the better of the first two before the
             others.
         steps, restart: Of `smooth` and `alike`, see `bes.core.soft.smoothed`.
-        weight: Of the cross-entropy of joined nodes; with 0 none joins, nobody is taught, and with `gravity=0` only
-            epochs are added.
+        weight: Of the cross-entropy of joined nodes; with 0 none joins, predictions are never read from look-alikes,
+            and with `gravity=0` only epochs are added.
         balance: How joined nodes count: 0 all alike, 1 all classes alike, in between by a power of their class's size.
         gravity: Weight of the gravity loss.
         pulled: What gravity acts on: the `band`, or all `labelled` nodes, with centres of these alone.
@@ -198,11 +198,11 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         """Whether to read predictions from both views: as was taught, and no worse on validation than without."""
         encoders = self.encoders_
         encoders.both_views_ = False
-        if self.teacher_ != "alike" or not self.weight:
+        if self.teacher_ != "alike" or not self.weight or alike(graph) is None:
             return False
         own = fused_proba(encoders, graph)
         both = read(own, encoders.place(graph))
-        encoders.both_views_ = score(_logits(both))[0] >= score(_logits(own))[0]
+        encoders.both_views_ = score(logits_of(both))[0] >= score(logits_of(own))[0]
         return encoders.both_views_
 
     def _trusted(self, graph: Graph, split: NodeSplit) -> Graph:
@@ -257,10 +257,6 @@ def fused_proba(encoders: EncoderEnsemble, graph: Graph) -> Tensor:
         logits, _ = Fused(encoders.encoders_).eval().forward(graph)
         prob = logits.softmax(1)
         return read(prob, graph) if encoders.both_views_ else prob
-
-
-def _logits(prob: Tensor) -> Tensor:
-    return prob.clamp_min(1e-12).log()
 
 
 class _Seen:

@@ -17,7 +17,7 @@ from bes.graph.splits import NodeSplit, others
 from bes.models.alike import both_views
 from bes.models.convs import pick
 from bes.models.encoders import Encoder
-from bes.training import Score
+from bes.training import Score, logits_of
 
 if TYPE_CHECKING:
     from bes.models.encoder_shaper import EncoderShaper
@@ -111,7 +111,7 @@ class SoftPull:
         """
         if wanted == "auto":
             prob = self._outputs()[0].softmax(1)
-            found = {name: score(self._taught(name, prob).clamp_min(1e-12).log())[0] for name in TEACHERS}
+            found = {name: score(logits_of(self._taught(name, prob)))[0] for name in TEACHERS}
             best = max(found.values())
             error = math.sqrt(best * (1 - best) / max(1, n))
             smooth = "alike" if found["alike"] > found["smooth"] else "smooth"

@@ -22,6 +22,7 @@ from bes.graph.sparse import Sparse
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.base import is_small
 from bes.models.encoders import Encoder
+from bes.optim import Adam
 from bes.threads import alone
 
 GRAPHS = ("cora", "pubmed", "amazon_computers")
@@ -97,10 +98,11 @@ class Step:
     """One training step of a network, with Adam; on one thread where it is small."""
 
     def __init__(
-        self, network: nn.Module, forward: Callable[[], Tensor], split: NodeSplit, *, fused: bool, small: bool = False
+        self, network: nn.Module, forward: Callable[[], Tensor], split: NodeSplit, *, ours: bool, small: bool = False
     ) -> None:
         self.network, self.forward, self.small = network.train(), forward, small
-        self.optimizer = torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=5e-4, fused=fused)
+        kind = Adam if ours else torch.optim.Adam
+        self.optimizer = kind(network.parameters(), lr=0.01, weight_decay=5e-4, fused=ours)
         self.nodes, self.labels = split.train, split.train_labels
 
     def __call__(self) -> None:
@@ -116,11 +118,11 @@ def our_step(conv: str, graph: Graph, split: NodeSplit) -> Step:
     encoder = Encoder(conv, graph.n_features, WIDTH, split.n_classes, dropout=0.5, generator=weights)
     first = encoder.conv1.on(graph.x, graph.operators)
     small = is_small(graph, WIDTH)
-    return Step(encoder, lambda: encoder.read(first().relu_(), graph.operators, rng), split, fused=True, small=small)
+    return Step(encoder, lambda: encoder.read(first().relu_(), graph.operators, rng), split, ours=True, small=small)
 
 
 def their_step(layer: Callable[[int, int], nn.Module], graph: Graph, split: NodeSplit) -> Step:
     """The same with PyTorch Geometric's layers, features and optimizer as its examples have them."""
     x = graph.x.to_dense() if isinstance(graph.x, Sparse) else graph.x
     network = TwoLayers(layer, (graph.n_features, WIDTH, split.n_classes))
-    return Step(network, lambda: network(x, graph.edge_index), split, fused=False)
+    return Step(network, lambda: network(x, graph.edge_index), split, ours=False)

@@ -68,7 +68,7 @@ def decoder_step(graph: Graph, split: NodeSplit) -> Callable[[], object]:
     net = DecoderNet("cheb", sizes, norm=False, dropout=0.5, generator=torch.Generator().manual_seed(0))
     propagated, rng = net.conv1.propagate(torch.as_tensor(graph.x), graph.operators), torch.Generator()
     small = is_small(graph, WIDTH, propagated)
-    return Step(net, lambda: net(propagated, graph.operators, rng), split, fused=True, small=small)
+    return Step(net, lambda: net(propagated, graph.operators, rng), split, ours=True, small=small)
 
 
 def evaluation(graph: Graph, split: NodeSplit) -> Callable[[], object]:

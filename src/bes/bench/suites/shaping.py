@@ -93,7 +93,7 @@ _ROWS = {
     "pseudo-labels": "with the clearest half of the other nodes by predictions smoothed twice",
     "gravity on the band": "with these and gravity on the quarter below them",
     "gravity on the hopeless too": "with these and gravity on all below them",
-    "look-alikes alone": "with the labelled nodes alone, predictions read from look-alikes too where BES's would be",
+    "look-alikes alone": "with the labelled nodes alone, then read from look-alikes too by the rule that BES has",
     "without gravity": "as BES but without gravity at the boundary",
     "without the guard": "as BES, whose best epoch is kept if it alone is better on validation",
     "without trusted edges": "as BES on the graph as it is",

@@ -11,7 +11,7 @@ from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, Part
 from bes.models.base import glorot_linear
 from bes.models.baselines.problem import Answer, Embed, Network, Problem, Staged, Streams, Training, summed
-from bes.training import SELECTED_ON, Callback, Score, Selection, TrainLog, node_objective, train
+from bes.training import SELECTED_ON, Callback, Score, Selection, TrainLog, logits_of, node_objective, train
 
 
 class NodeProblem(Problem):
@@ -51,7 +51,7 @@ class NodeProblem(Problem):
 
     def answer(self, prob: Tensor, log: TrainLog | None = None) -> Answer:
         """Probabilities `[N, C]` as they are; the log's score, where there is one, is theirs."""
-        return Answer(self.score(prob.clamp_min(1e-12).log()), prob, log=log or TrainLog())
+        return Answer(self.score(logits_of(prob)), prob, log=log or TrainLog())
 
     def fit(
         self,
