@@ -157,13 +157,13 @@ READING = """
 ## How to read it
 
 - **Few labels** is where shaping has something to learn from: nodes without a label outnumber the others, and their
-  neighbours tell what they are. Most of the gain is that of taking them in at all, which pseudo-labels do too; what is
-  left over that comes from how they join, a growing share by a teacher that validation chose, and not from the pull at
-  the boundary: see the row without gravity. Where the encoders are right nine times in ten before any of it, little is
-  left to gain.
+  neighbours tell what they are, those they are linked with and those they look like. Three things gain: taking such
+  nodes in at all, which pseudo-labels do too; listening to look-alikes, which the row of look-alikes alone does without
+  shaping; and how nodes join, a growing share by the teacher that validation chose. The pull at the boundary adds
+  nothing that could be told from zero: see the row without gravity.
 - **Many labels** leave little to learn. The guard then mostly keeps the encoders as they were, for fewer than a fifth
-  of the shaped epochs are better than they on validation: a difference of zero is its refusal, and not a gain. The run
-  takes up to twice as long as without shaping.
+  of the shaped epochs are better than they on validation: what is gained or lost there comes from look-alikes, and a
+  difference of zero is a refusal, not a gain. The run takes up to twice as long as without shaping.
 - **Noise between classes** makes neighbours poor teachers. Where likeness tells edges within a class from those across,
   shaping counts edges by it. That is most of what is gained there: see the row of trusted edges alone.
 - **Poor features** are like few labels: neighbours then tell more than what a node has itself.
