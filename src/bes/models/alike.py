@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from bes import seeding
 from bes.core import soft
 from bes.core.search import search
+from bes.graph.edges import undirected
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
 
@@ -76,9 +77,8 @@ def _linked(z: Tensor) -> Operators:
     near = search(torch.arange(some.numel(), device=z.device), rows, NEAREST)
     cosine = torch.stack([(rows * rows[column]).sum(1) for column in near.T], dim=1)
     linked = cosine.flatten() > LEAST
-    one, other = some.repeat_interleave(near.shape[1])[linked], some[near].flatten()[linked]
-    keys = torch.cat([one * n + other, other * n + one]).unique()  # both directions, sorted
-    return Operators(torch.stack([keys // n, keys % n]), n)
+    pairs = torch.stack([some.repeat_interleave(near.shape[1]), some[near].flatten()])
+    return Operators(undirected(pairs[:, linked], n), n)
 
 
 def compressed(x: Features) -> Tensor:
