@@ -64,6 +64,17 @@ def test_precedence_defaults_preset_file_options_settings(tmp_path: Path) -> Non
     assert (found.preset, found.encoders.channels) == ("strong", 64), "a preset brings its options, however it is named"
 
 
+def test_null_is_a_value_of_an_option_wherever_it_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("encoder_shaper: {gravity: 0, trust: 0.5}\nshaper:\n")
+    found = RunConfig.build("mine", file=file, settings=["guard=null", "encoder_shaper.trust=null"]).encoder_shaper
+    assert (found.guard, found.trust, found.gravity) == (None, None, 0)
+    file.write_text("encoder_shaper: {guard: null}")
+    assert RunConfig.build("mine", preset="strong", file=file).encoder_shaper.guard is None
+    with pytest.raises(InputError, match="decoder.kind=None is not valid"):
+        RunConfig.build("mine", settings=["decoder.kind=null"])
+
+
 def test_preset_strong_is_one_setting_for_every_graph() -> None:
     def settings(name: str) -> dict[str, object]:
         config = RunConfig.build(name, preset="strong")

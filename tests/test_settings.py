@@ -21,9 +21,9 @@ def test_a_key_of_several_sections_must_be_written_in_full() -> None:
     assert parse_settings(["boundary=pairs"], RunConfig) == {"links": {"boundary": "pairs"}}
 
 
-def test_merging_goes_section_by_section_and_none_changes_nothing() -> None:
-    base = {"a": {"b": 1, "c": 2}, "d": 3}
-    over = {"a": {"b": 4, "c": None}, "d": None, "e": {"f": 5}}
+def test_merging_goes_section_by_section_and_none_is_a_value_only_within_one() -> None:
+    base = {"a": {"b": 1, "c": 2}, "d": 3, "g": {"h": 6}}
+    over = {"a": {"b": 4, "c": None}, "d": None, "e": {"f": 5}, "g": None}
     merge(base, over)
-    assert base == {"a": {"b": 4, "c": 2}, "d": 3, "e": {"f": 5}}
+    assert base == {"a": {"b": 4, "c": None}, "d": 3, "e": {"f": 5}, "g": {"h": 6}}
     assert base["e"] is not over["e"], "what is merged in is not changed by later merges"

@@ -116,9 +116,13 @@ def _unknown_setting(key: str, paths: list[str], known: list[str]) -> str:
 
 
 def merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:
-    """Lay `over` on `base`, section by section; None leaves a key as it is."""
+    """Lay `over` on `base`, section by section; None leaves a section or a plain key as it is, and is a value within."""
+    _lay(base, {key: value for key, value in over.items() if value is not None})
+
+
+def _lay(base: dict[str, Any], over: Mapping[str, Any]) -> None:
     for key, value in over.items():
         if isinstance(value, Mapping) and isinstance(base.get(key), dict):
-            merge(base[key], value)
-        elif value is not None:
+            _lay(base[key], value)
+        else:
             base[key] = dict(value) if isinstance(value, Mapping) else value
