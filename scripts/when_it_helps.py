@@ -145,8 +145,8 @@ TEXT = """# When does shaping help?
 recorded runs; the pages behind it are [few labels](../results/few-labels.md),
 [noisy graphs](../results/noisy-graphs.md) and [full labels](../results/full-labels.md), with every control. One setting
 for all graphs, splits that no setting was chosen on, test accuracy in percent, gains over the same encoders without
-shaping, paired by split. The ceiling is no method: on each split the best of BES, with and without its guard, and all
-controls that start from the same encoders, by the test part itself. Nobody can choose so well, and it says how much is
+shaping, paired by split. The ceiling is no method: on each split the best of BES and all rows of its page that start
+from the same encoders, by the test part itself. Nobody can choose so well, and it says how much is
 left to choose from.
 
 {picture}{situations}

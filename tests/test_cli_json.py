@@ -13,6 +13,8 @@ import pytest
 
 from bes.cli.app import data_sets, words
 from bes.graph.datasets import CATALOG
+from bes.models.convs import CONVS
+from bes.presets import ENCODERS
 
 Call = Callable[..., Any]
 
@@ -53,6 +55,7 @@ def test_words_and_names_are_completed() -> None:
     assert words("cheb", "gcn", "gat")("g") == ["gcn", "gat"]
     assert words("cheb", "gcn")("cheb,g") == ["cheb,gcn"]
     assert data_sets("cite") == ["citeseer"]
+    assert list(ENCODERS) == list(CONVS), "what is offered is what there is"
 
 
 @pytest.mark.parametrize(("typed", "offered"), [("bes run cite", "citeseer"), ("bes ex", "explore")])

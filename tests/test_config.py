@@ -71,7 +71,7 @@ def test_null_is_a_value_of_an_option_wherever_it_is_said(tmp_path: Path) -> Non
     assert (found.guard, found.trust, found.gravity) == (None, None, 0)
     file.write_text("encoder_shaper: {guard: null}")
     assert RunConfig.build("mine", preset="strong", file=file).encoder_shaper.guard is None
-    with pytest.raises(InputError, match="decoder.kind=None is not valid"):
+    with pytest.raises(InputError, match=r"decoder\.kind=None is not valid"):
         RunConfig.build("mine", settings=["decoder.kind=null"])
 
 

@@ -98,7 +98,7 @@ class BESLayer(nn.Module):
 
         Args:
             y: Class of each node `[N]`, -1 where unknown.
-            edge_index: Edges `[2, E]`, for `scope="neighbors"` and `neighborhood="graph"` only.
+            edge_index: Edges `[2, E]`, for `scope="neighbors"`, `neighborhood="graph"` and `labels="soft"` only.
             mask: Nodes whose label may be read, `[N]` bool; without it all that are not -1.
             callbacks: As of `bes.BoundaryShaper.fit`.
         """

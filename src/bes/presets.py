@@ -2,6 +2,9 @@
 
 from typing import Any
 
+#: Every encoder by its name in `bes.models.convs`, which loads torch: the shell's completion cannot wait for that.
+ENCODERS = ("gcn", "cheb", "gat", "gatv2", "sgc", "ssgc", "sage", "kgnn", "mlp")
+
 #: The paper's encoder pairs; `*` is for graphs it does not know.
 PAPER_ENCODERS: dict[str, tuple[str, ...]] = {
     "cora": ("cheb", "gcn"),

@@ -116,7 +116,7 @@ def _unknown_setting(key: str, paths: list[str], known: list[str]) -> str:
 
 
 def merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:
-    """Lay `over` on `base`, section by section; None leaves a section or a plain key as it is, and is a value within."""
+    """Lay `over` on `base`, section by section; None leaves a section or plain key as it is, and is a value within."""
     _lay(base, {key: value for key, value in over.items() if value is not None})
 
 

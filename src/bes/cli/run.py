@@ -10,13 +10,12 @@ import typer
 from rich.console import Console
 
 from bes.cli.app import Device, Json, Quiet, Settings, app, data_sets, method_names, words
-from bes.presets import PAPER_ENCODERS, PRESETS
+from bes.presets import ENCODERS, PRESETS
 
 if TYPE_CHECKING:
     from bes.config import RunConfig
     from bes.graph.graph import Graph
 
-_ENCODERS = sorted({name for pair in PAPER_ENCODERS.values() for name in pair})
 _SPLITS = ("random", "random:plain", "low:", "public", "geom", "mask", "official")
 
 
@@ -48,7 +47,7 @@ def run(
     ] = None,
     encoders: Annotated[
         str | None,
-        typer.Option(help="Such as cheb,gcn. \\[default: the paper's pair]", autocompletion=words(*_ENCODERS)),
+        typer.Option(help="Such as cheb,gcn. \\[default: the paper's pair]", autocompletion=words(*ENCODERS)),
     ] = None,
     decoder: Annotated[
         str | None,

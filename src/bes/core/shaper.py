@@ -159,7 +159,7 @@ class BoundaryShaper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         Only here does -1 mean that: to scikit-learn's classifiers it is a class like any other. So in a
         `Pipeline` that ends in one, give labelled rows alone, and classes of other names than -1.
 
-        A large `np.memmap` is read in blocks and never held whole, with `scope` `views` or `self`.
+        A large `np.memmap` is read in blocks and never held whole, with `scope` `views` or `self` and given labels.
 
         Args:
             edge_index: Edges `[2, E]`, for `scope="neighbors"`, `neighborhood="graph"` and `labels="soft"` only.
