@@ -26,3 +26,11 @@ def test_features_with_many_entries_are_held_dense(how: Scaling) -> None:
         plain = Graph(x, edges, torch.zeros(10, dtype=torch.long))
         assert torch.allclose(found.x if dense else found.x.to_dense(), scale(plain, how).x)
     assert scale(plain, "raw") is plain
+
+
+def test_features_are_scaled_once_in_each_way() -> None:
+    graph = Graph(torch.eye(4), torch.tensor([[0], [1]]), torch.zeros(4, dtype=torch.long))
+    assert scale(graph, "length") is scale(graph, "length")
+    assert scale(graph, "unit") is not scale(graph, "length")
+    assert torch.equal(scale(graph, "unit").x, torch.eye(4))
+    assert torch.equal(scale(graph, "length").x, 8 * torch.eye(4))

@@ -98,3 +98,11 @@ def test_edges_are_measured_once_and_anew_with_other_features(monkeypatch: pytes
     assert not torch.equal(found, trust.predict_proba(graph))
     module._MEASURED.clear()
     assert torch.equal(trust.predict_proba(other), found)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_graph_without_edges_teaches_nothing_and_warns_of_nothing() -> None:
+    graph = Graph(torch.eye(4), torch.empty(2, 0, dtype=torch.long), torch.tensor([0, 1, 0, 1]))
+    trust = EdgeTrust().fit(graph, torch.arange(4), graph.y)
+    assert (trust.explained_, trust.weight_.size) == (0.0, 0)
+    assert np.isfinite([*trust.mean_, *trust.scale_]).all()

@@ -24,8 +24,11 @@ DENSE = 0.2
 def scale(graph: Graph, features: Scaling) -> Graph:
     """The graph as networks get it: features scaled, and dense where so many are stored that products are faster so.
 
-    A node without any stays without.
+    A node without any stays without. Made once, so that what is found for its features (`bes.models.alike`) is too.
     """
+    made: dict[Scaling, Graph] = graph.__dict__.setdefault("scaled", {})
+    if features in made:
+        return made[features]
     x = graph.x
     if isinstance(x, Sparse) and not held_sparse(x):
         x = x.to_dense()
@@ -35,6 +38,7 @@ def scale(graph: Graph, features: Scaling) -> Graph:
         return graph
     scaled = replace(graph, x=x)
     scaled.__dict__["operators"] = graph.operators  # the edges are the same: built once for both
+    made[features] = scaled
     return scaled
 
 
