@@ -157,9 +157,10 @@ class NodeModel:
 
 
 def make_encoders(config: RunConfig, seed: int) -> EncoderEnsemble:
-    """The encoders of a configuration."""
+    """The encoders of a configuration: chosen as decoders are where their own heads predict, else on validation."""
     options = config.encoders.model_dump(exclude={"names"})
-    return EncoderEnsemble(config.encoders.names, **options, random_state=seed, device=config.device)
+    by = config.selection if config.shaping == "encoders" else "validation"
+    return EncoderEnsemble(config.encoders.names, **options, selection=by, random_state=seed, device=config.device)
 
 
 def make_decoder(config: RunConfig, seed: int) -> Decoder:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -194,9 +196,10 @@ def test_too_little_explained_leaves_the_graph_as_it_is() -> None:
     assert EncoderShaper(1, trust=bar - 1e-6).fit(phi, graph, split).weighted_
 
 
-def test_encoders_that_stay_see_the_graph_as_it_came() -> None:
+def test_encoders_that_stay_see_the_graph_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, split, phi = noisy_case()
-    shaper = EncoderShaper(5, teacher="smooth", guard=1e9).fit(phi, graph, split)
+    monkeypatch.setattr(encoder_shaper, "share_better", lambda hits: 0.0)
+    shaper = EncoderShaper(5, teacher="smooth").fit(phi, graph, split)
     assert shaper.weighted_
     assert shaper.epoch_ == -1
     assert shaper.encoders_.trust_ is None
@@ -227,3 +230,40 @@ def test_what_is_worse_on_validation_is_not_read_from_both_views(case: Case, mon
     assert split.score(own.roll(1, 1).log())[0] < split.score(own.log())[0]
     assert shaper.both_views_ is False
     assert torch.equal(shaper.predict_proba(graph), own)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"every": 0}, "every=0 is out of range: use a whole number from 1"),
+        ({"first": -0.5}, "first=-0.5 is out of range"),
+        ({"temperature": 0.0}, "temperature=0.0 is out of range: use a number above 0"),
+        ({"restart": 1.0}, "restart=1.0 is out of range"),
+        ({"steps": -3}, "steps=-3 is out of range"),
+        ({"guard": 2.0}, "guard=2.0 is out of range: use a number in .0, 1. or None"),
+        ({"trust": "yes"}, "trust='yes' is out of range: use a number up to 1 or None"),
+        ({"pulled": "labeled"}, "pulled='labeled' is not known: use band or labelled"),
+        ({"teacher": "smoth"}, "teacher='smoth' is not known: use auto"),
+    ],
+)
+def test_options_out_of_range_are_refused(case: Case, given: dict[str, object], words: str) -> None:
+    graph, split, phi = case
+    with pytest.raises(InputError, match=words):
+        EncoderShaper(2, **given).fit(phi, graph, split)
+
+
+def test_shaped_encoders_that_read_the_graph_in_their_own_way_are_not_shaped_again() -> None:
+    graph, split, phi = noisy_case()
+    shaped = EncoderShaper(5, teacher="smooth", guard=None).fit(phi, graph, split).encoders_
+    assert shaped.trust_ is not None
+    with pytest.raises(InputError, match="These encoders are shaped already"):
+        EncoderShaper(1).fit(shaped, graph, split)
+
+
+def test_shaped_encoders_work_where_they_were_shaped(case: Case) -> None:
+    graph, split, phi = case
+    given = copy.deepcopy(phi)
+    given.device = "cuda"  # where they were trained; shaping takes place elsewhere
+    shaper = EncoderShaper(1, device="cpu").fit(given, graph, split)
+    assert (shaper.encoders_.device, given.device) == ("cpu", "cuda")
+    assert shaper.predict_proba(graph).device.type == "cpu"

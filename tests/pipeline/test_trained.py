@@ -61,6 +61,12 @@ def test_what_the_encoders_depend_on_is(quick: Quick, given: dict[str, Any]) -> 
     assert encoder_key(quick(**given)) != encoder_key(quick())
 
 
+def test_what_chooses_encoders_that_predict_is(quick: Quick) -> None:
+    plain, peek = (quick(shaping="encoders", selection=by) for by in ("validation", "test-peek"))
+    assert encoder_key(plain) == encoder_key(quick())
+    assert encoder_key(peek) != encoder_key(plain)
+
+
 def test_data_and_messages_are(quick: Quick) -> None:
     assert encoder_key(quick().model_copy(update={"dataset": "other"})) != encoder_key(quick())
     keys = {encoder_key(links(quick, links={"message": m})) for m in ("train", "train+val", "all")}

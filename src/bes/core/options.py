@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -43,23 +43,39 @@ _CHOICES: dict[str, Any] = {
 }
 
 
+class Range(NamedTuple):
+    """What a number may be, and how that is said."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+NATURAL = Range(lambda v: _whole(v) and v >= 0, "a whole number from 0")
+COUNT = Range(lambda v: _whole(v) and v >= 1, "a whole number from 1")
+POSITIVE = Range(lambda v: v > 0, "a number above 0")
+NON_NEGATIVE = Range(lambda v: v >= 0, "a number from 0")
+SHARE = Range(lambda v: 0 <= v <= 1, "a number in [0, 1]")
+BELOW_ONE = Range(lambda v: 0 <= v < 1, "a number in [0, 1)")
+
+_SAMPLE = Range(lambda v: _whole(v) and v >= 2, "a whole number from 2 or None")
+_SHRUNK = Range(SHARE.holds, f"{SHARE.words} or 'oas'")
+
+_RANGES = {
+    NATURAL: ("n_layers", "n_iter"),
+    COUNT: ("batch_size", "n_neighbors", "n_views", "n_heads"),
+    POSITIVE: ("tau", "alpha", "eta"),
+    NON_NEGATIVE: ("delta", "weight_decay", "tol"),
+    BELOW_ONE: ("shift_threshold",),
+}
+
+
 def check_options(options: BoundaryShaper) -> None:
-    for name, kind in _CHOICES.items():
-        _check_choice(name, getattr(options, name), get_args(kind))
-    for name in ("n_layers", "n_iter"):
-        _check_number(name, getattr(options, name), lambda v: _whole(v) and v >= 0, "a whole number from 0")
-    for name in ("batch_size", "n_neighbors", "n_views", "n_heads"):
-        _check_number(name, getattr(options, name), lambda v: _whole(v) and v >= 1, "a whole number from 1")
-    for name in ("tau", "alpha", "eta"):
-        _check_number(name, getattr(options, name), lambda v: v > 0, "a number above 0")
-    for name in ("delta", "weight_decay", "tol"):
-        _check_number(name, getattr(options, name), lambda v: v >= 0, "a number from 0")
+    check_choices(options, _CHOICES)
+    check_numbers(options, _RANGES)
     if options.displacement_sample is not None:
-        sample = options.displacement_sample
-        _check_number("displacement_sample", sample, lambda v: _whole(v) and v >= 2, "a whole number from 2 or None")
-    _check_number("shift_threshold", options.shift_threshold, lambda v: 0 <= v < 1, "a number in [0, 1)")
+        check_number(options, "displacement_sample", _SAMPLE)
     if options.shrinkage != "oas":
-        _check_number("shrinkage", options.shrinkage, lambda v: 0 <= v <= 1, "a number in [0, 1] or 'oas'")
+        check_number(options, "shrinkage", _SHRUNK)
 
 
 def check_group(options: BoundaryShaper, group: Group) -> None:
@@ -69,14 +85,25 @@ def check_group(options: BoundaryShaper, group: Group) -> None:
             raise InputError(f"{name}={value!r} needs all rows in one process: use another {name}, or one rank.")
 
 
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{name}={value!r} is not known: use {', '.join(choices[:-1])} or {choices[-1]}.")
+def check_choices(options: object, choices: Mapping[str, Any]) -> None:
+    """Refuse an option that is none of its choices, a `Literal` by name."""
+    for name, kind in choices.items():
+        value, known = getattr(options, name), get_args(kind)
+        if value not in known:
+            raise InputError(f"{name}={value!r} is not known: use {', '.join(known[:-1])} or {known[-1]}.")
 
 
-def _check_number(name: str, value: Any, test: Callable[[Any], bool], wanted: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not test(value):
-        raise InputError(f"{name}={value!r} is out of range: use {wanted}.")
+def check_numbers(options: object, ranges: Mapping[Range, Sequence[str]]) -> None:
+    """Refuse an option that is no number of its range."""
+    for wanted, names in ranges.items():
+        for name in names:
+            check_number(options, name, wanted)
+
+
+def check_number(options: object, name: str, wanted: Range) -> None:
+    value = getattr(options, name)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not wanted.holds(value):
+        raise InputError(f"{name}={value!r} is out of range: use {wanted.words}.")
 
 
 def _whole(value: Any) -> bool:

@@ -32,7 +32,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from bes import seeding
-from bes.core import soft
+from bes.core import options, soft
+from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, Part
 from bes.models.alike import alike, read
@@ -46,6 +47,20 @@ from bes.training import SELECTED_ON, Callback, Score, Selection, logits_of, nod
 
 #: The share of edges' kinds that likeness explains from which on edges are plainly of two kinds.
 TOLD = 0.2
+
+_CHOICES = {"teacher": soft.Teacher, "pulled": soft.Pulled, "selection": Selection}
+_RANGES = {
+    options.COUNT: ("epochs", "every"),
+    options.NATURAL: ("steps",),
+    options.POSITIVE: ("lr", "temperature"),
+    options.NON_NEGATIVE: ("weight_decay", "weight", "gravity"),
+    options.SHARE: ("first", "last", "band", "balance"),
+    options.BELOW_ONE: ("restart",),
+}
+_OR_NONE = {
+    "guard": options.Range(options.SHARE.holds, f"{options.SHARE.words} or None"),
+    "trust": options.Range(lambda v: v <= 1, "a number up to 1 or None"),
+}
 
 #: What a record says where the guard kept the encoders as they came.
 REFUSED = (
@@ -147,9 +162,13 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Shape a copy of fitted `encoders` on the graph and split that they were fitted on."""
         check_is_fitted(encoders)
+        self._check()
         device = seeding.pick_device(self.device)
         graph, split = graph.to(device).without_labels(), split.to(device)
+        if encoders.trust_ is not None or encoders.both_views_:
+            raise InputError("These encoders are shaped already: give those that they were shaped from.")
         self.encoders_ = copy.deepcopy(encoders)
+        self.encoders_.device = str(device)
         network = Fused(self.encoders_.encoders_).to(device).requires_grad_(True)
         rng = seeding.generator(self.random_state, "dropout", "shaping", device=device)
         part = pick(SELECTED_ON, self.selection, "selection")
@@ -193,6 +212,14 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         kept = pull.bands[max(0, self.epoch_) // self.every :][:1]
         self.band_ = torch.cat([pull.free[:0], *kept]).cpu().numpy()
         return self
+
+    def _check(self) -> None:
+        """Refuse options that are out of their range."""
+        options.check_choices(self, _CHOICES)
+        options.check_numbers(self, _RANGES)
+        for name, wanted in _OR_NONE.items():
+            if getattr(self, name) is not None:
+                options.check_number(self, name, wanted)
 
     def _reads_both(self, graph: Graph, score: Callable[[Tensor], Score]) -> bool:
         """Whether to read predictions from both views: as was taught, and no worse on validation than without."""

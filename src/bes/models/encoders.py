@@ -85,7 +85,7 @@ class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
         dropout: Share of the hidden units that training drops.
         patience: Epochs without a better score after which training stops; 0 never stops it.
         keep: How many of the encoders are kept, the best by the score that chose their epochs; 0 keeps all.
-        selection: What chooses the epoch, see `bes.Decoder`; encoders that are shaped choose on validation always.
+        selection: What chooses the epoch, see `bes.Decoder`.
         random_state: Seed. An encoder's streams depend on it, the encoder's name and, for repeated
             names, which of them it is, so the other encoders of the ensemble do not change it.
         device: `"auto"` is the first GPU when there is one, else the CPU.

@@ -15,7 +15,6 @@ from bes.core.gaussians import ClassSums
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, others
 from bes.models.alike import both_views
-from bes.models.convs import pick
 from bes.models.encoders import Encoder
 from bes.training import Score, logits_of
 
@@ -116,7 +115,6 @@ class SoftPull:
             error = math.sqrt(best * (1 - best) / max(1, n))
             smooth = "alike" if found["alike"] > found["smooth"] else "smooth"
             wanted = next(name for name in (smooth, *TEACHERS[2:]) if found[name] >= best - error)
-        pick(dict.fromkeys(TEACHERS), wanted, "teacher")
         self.teacher = wanted
         return wanted
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,7 +49,7 @@ def run_encoders(
     shaped = score("bes", shaper.encoders_, seconds)
     describe(shaped, shaper)
     arms = [plain, shaped, *method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)]
-    model = NodeModel(config, seed, start.encoders, shaped=shaper.encoders_).to("cpu")
+    model = NodeModel(config, seed, copy.deepcopy(start.encoders), shaped=shaper.encoders_).to("cpu")
     unscored = np.full(blind.n_nodes, np.nan)  # the band is found by margins, not by shift scores
     rows = kept_rows([start.z, shaper.transform(blind)], [shaper.band_], [unscored])
     return SeedResult(seed, start.split.arrays(), arms, rows, shaper.history_, model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 
@@ -94,5 +95,6 @@ def run_nodes(
     for result in (plain, shaped):
         result.more |= start.more
     arms = [plain, shaped, *method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)]
-    model = NodeModel(config, seed, phi, shaper, {"control": plain_decoder, "bes": shaped_decoder}).to("cpu")
+    decoders = {"control": plain_decoder, "bes": shaped_decoder}
+    model = NodeModel(config, seed, copy.deepcopy(phi), shaper, decoders).to("cpu")  # the next run has phi as it is
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_, model)

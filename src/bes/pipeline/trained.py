@@ -26,6 +26,8 @@ _AFTER = {
 def encoder_key(config: RunConfig) -> str:
     """The same text for configurations with the same encoders; for pairs those have the decoder's kind for a head."""
     after = {**_AFTER, "decoder": DecoderConfig()} if config.task == "node" else _AFTER
+    if config.shaping == "encoders":
+        after = {**after, "selection": config.selection}  # it chooses their epochs too
     return config.model_copy(update=after).canonical()
 
 

@@ -44,7 +44,7 @@ class Heard:
 
     @cached_property
     def _pattern(self) -> Tensor:
-        return Sparse.from_coo(self.row, self.col, torch.ones(self.row.numel()), self.shape).csr
+        return Sparse.from_coo(self.row, self.col, torch.ones(self.row.shape, device=self.row.device), self.shape).csr
 
     def matrix(self, value: Tensor) -> Tensor:
         """CSR `[S, n]` with a value an edge."""

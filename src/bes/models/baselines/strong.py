@@ -63,6 +63,7 @@ class Strong(Method):
             dropout=self.dropout,
             patience=self.patience,
             keep=self.keep,
+            selection=problem.selection,
             random_state=problem.seed,
             device=device,
         ).fit(graph, split, problem.steps)
