@@ -169,6 +169,20 @@ def test_bad_input_leaves_no_folder(tmp_path: Path, small_graph: Graph, quick: Q
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no lock there")
+def test_a_second_run_in_one_folder_is_refused_and_leaves_it(tmp_path: Path, small_graph: Graph, quick: Quick) -> None:
+    def second(*_: object) -> None:
+        (tmp_path / "out" / ".part-first").touch()  # what the first is writing
+        with pytest.raises(InputError, match="Another `bes run` writes into"):
+            run(quick(), small_graph, [1], tmp_path / "out")
+        assert (tmp_path / "out" / ".part-first").exists()
+
+    run(quick(), small_graph, [0], tmp_path / "out", begin=second)
+    assert {r["seed"] for r in lines(tmp_path / "out")} == {0}
+    run(quick(), small_graph, [1], tmp_path / "out")
+    assert {r["seed"] for r in lines(tmp_path / "out")} == {0, 1}
+
+
 def started(graph_file: Path, out: Path, *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "bes", "run", str(graph_file), "--out", str(out), *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=graph_file.parent)

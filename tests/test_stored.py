@@ -73,12 +73,21 @@ def test_a_line_still_being_written_does_not_count(copy: Path) -> None:
     assert StoredRun(copy).seeds_of("bes") == [0]
 
 
-@pytest.mark.parametrize("dataset", ["people.csv", "some/where/people.npz", "people"])
-def test_a_graph_is_called_as_its_file(copy: Path, dataset: str) -> None:
+@pytest.mark.parametrize(
+    ("dataset", "name"),
+    [
+        ("people.csv", "people"),
+        ("some/where/people.npz", "people"),
+        ("people", "people"),
+        ("people#edges:0.25", "people#edges:0.25"),
+        ("some/people.npz#features:0.5", "people#features:0.5"),
+    ],
+)
+def test_a_graph_is_called_as_its_file_and_by_its_noise(copy: Path, dataset: str, name: str) -> None:
     content = json.loads((copy / "config.json").read_text())
     content["config"]["dataset"] = dataset
     (copy / "config.json").write_text(json.dumps(content))
-    assert StoredRun(copy).name == "people"
+    assert StoredRun(copy).name == name
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from dataclasses import asdict
 from multiprocessing import get_context, resource_sharer
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from bes.config import RunConfig
 from bes.errors import InputError
+from bes.files import alone_in
 from bes.graph.graph import Graph
 from bes.machine import cores
 from bes.pipeline import arms_of, check, run_seed
@@ -26,7 +28,7 @@ from bes.pipeline.methods import resolved, study_of
 from bes.pipeline.results import SeedResult
 from bes.pipeline.tuning import Study
 from bes.progress import Watch
-from bes.records import RunDirectory, data_hash
+from bes.records import RunDirectory, data_hash, writing
 
 #: Called before the first seed, with what is run.
 Begin = Callable[[RunConfig, Graph], None]
@@ -62,49 +64,33 @@ def run(
         check_log(log)
     check(config, graph, seeds)
     config = settled(resolved(config), graph)
-    directory = RunDirectory(Path(out), config, data_hash(graph))
-    directory.keep(graph)
-    if begin:
-        begin(config, graph)
-    arms = arms_of(config)
+    out = Path(out)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with alone_in(out, "bes run"):
+        directory = RunDirectory(out, config, data_hash(graph))
+        directory.keep(graph)
+        if begin:
+            begin(config, graph)
+        arms = arms_of(config)
 
-    def tell() -> None:
-        if progress:
-            progress(len(seeds) - len(directory.missing(seeds, arms)), len(seeds))
+        def tell() -> None:
+            if progress:
+                progress(len(seeds) - len(directory.missing(seeds, arms)), len(seeds))
 
-    def keep(result: SeedResult) -> None:
-        directory.add(result)
+        def keep(result: SeedResult) -> None:
+            directory.add(result)
+            tell()
+
         tell()
-
-    tell()
-    missing = _pieces(config, directory, seeds)
-    studies = _tuned(config, graph, directory, watch) if missing else {}
-    if jobs == 1 or len(missing) < 2:
-        for seed, method in missing:
-            keep(_run_one(config, graph, seed, method, directory.path, log, studies, watch))
+        missing = _pieces(config, directory, seeds)
+        studies = _tuned(config, graph, directory, watch) if missing else {}
+        if jobs == 1 or len(missing) < 2:
+            for seed, method in missing:
+                keep(_run_one(config, graph, seed, method, out, log, studies, watch))
+            return directory
+        _side_by_side(jobs, [(config, graph, *piece, out, log, studies) for piece in missing], keep)
         return directory
-    jobs = min(jobs, len(missing))
-    threads = max(1, cores() // jobs)
-    context = get_context("spawn")  # forked torch threads hang
-    lifeline, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, lifeline))
-    try:
-        futures = [pool.submit(_run_one, config, graph, *piece, directory.path, log, studies) for piece in missing]
-        for future in as_completed(futures):
-            keep(future.result())
-    except BrokenProcessPool:
-        raise InputError(
-            f"A process of --jobs {jobs} was killed, most often for want of memory: call it again with fewer to go on."
-        ) from None
-    except BaseException:
-        _hush()
-        ours.close()  # a seed at work would run to its end, for nobody
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-        lifeline.close()
-        ours.close()
-    return directory
 
 
 #: A seed, and of runs of methods alone one of them: what is run and recorded in one piece.
@@ -127,6 +113,30 @@ def _tuned(config: RunConfig, graph: Graph, directory: RunDirectory, watch: Watc
             found[name] = study
             directory.keep_tuned({name: asdict(study) for name, study in found.items()})
     return found
+
+
+def _side_by_side(jobs: int, work: list[tuple[Any, ...]], keep: Callable[[SeedResult], None]) -> None:
+    """`_run_one` of each piece of work in one of so many processes; each is kept as it ends."""
+    jobs = min(jobs, len(work))
+    threads = max(1, cores() // jobs)
+    context = get_context("spawn")  # forked torch threads hang
+    lifeline, ours = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, lifeline))
+    try:
+        for future in as_completed([pool.submit(_run_one, *piece) for piece in work]):
+            keep(future.result())
+    except BrokenProcessPool:
+        raise InputError(
+            f"A process of --jobs {jobs} was killed, most often for want of memory: call it again with fewer to go on."
+        ) from None
+    except BaseException:
+        _hush()
+        ours.close()  # a seed at work would run to its end, for nobody
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        lifeline.close()
+        ours.close()
 
 
 def _run_one(

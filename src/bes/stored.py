@@ -15,6 +15,7 @@ from bes.errors import InputError
 from bes.graph.arrays import Array, load_arrays
 from bes.graph.graph import Graph
 from bes.graph.readers import read_npz
+from bes.graph.variants import MARK
 from bes.records import GRAPH, MODELS
 from bes.settings import validate
 
@@ -59,8 +60,8 @@ class StoredRun:
     @property
     def name(self) -> str:
         """What the graph is called."""
-        dataset = self.config.dataset
-        return Path(dataset).stem if "." in dataset or "/" in dataset else dataset
+        base, mark, variants = self.config.dataset.partition(MARK)
+        return (Path(base).stem if "." in base or "/" in base else base) + mark + variants
 
     @property
     def seeds(self) -> list[int]:
@@ -68,7 +69,7 @@ class StoredRun:
 
     def seeds_of(self, arm: str) -> list[int]:
         """The seeds in which `arm` was run to its end."""
-        seeds = [record["seed"] for record in self.records if record["arm"] == arm]
+        seeds = list(dict.fromkeys(record["seed"] for record in self.records if record["arm"] == arm))
         if not seeds:
             known = " or ".join(dict.fromkeys(record["arm"] for record in self.records))
             raise InputError(f"The run in {self.path} has no arm '{arm}': use {known}.")

@@ -233,9 +233,10 @@ def test_the_data_of_the_latest_record_are_known(open_store: Callable[[], Store]
 
 
 HOLD = """
-import fcntl, sys
-with open(sys.argv[1], "w") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
+import sys
+from pathlib import Path
+from bes.files import alone_in
+with alone_in(Path(sys.argv[1]), "bes bench"):
     print("held", flush=True)
     input()
 """
@@ -247,7 +248,7 @@ def test_a_second_writer_is_refused_until_the_first_ends(open_store: Callable[[]
     with store.alone():
         pass
     other = subprocess.Popen(
-        [sys.executable, "-c", HOLD, store.path / ".lock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, store.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     with other:
         assert other.stdout is not None

@@ -198,7 +198,7 @@ def test_too_little_explained_leaves_the_graph_as_it_is() -> None:
 
 def test_encoders_that_stay_see_the_graph_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, split, phi = noisy_case()
-    monkeypatch.setattr(encoder_shaper, "share_better", lambda hits: 0.0)
+    monkeypatch.setattr(encoder_shaper, "share_better", lambda _: 0.0)
     shaper = EncoderShaper(5, teacher="smooth").fit(phi, graph, split)
     assert shaper.weighted_
     assert shaper.epoch_ == -1

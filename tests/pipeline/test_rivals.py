@@ -96,6 +96,16 @@ def test_to_peek_is_never_to_lose_on_the_test_part(small_graph: Graph, quick: Qu
     assert gained > 0, "or nothing was seen"
 
 
+def test_whose_settings_methods_get_is_no_matter_of_rivals(small_graph: Graph, quick: Quick) -> None:
+    config = quick(rivals="gcn", methods="bes,h2gcn", settings="official")
+    check(config, small_graph, [0])
+    arms = {arm.arm: arm for arm in run_seed(config, small_graph, 0).arms}
+    assert arms["h2gcn"].more["method"]["settings"] == "official"
+    assert arms["gcn"].more["method"]["settings"] != "official"
+    (plain,) = (arm for arm in run_seed(quick(rivals="gcn"), small_graph, 0).arms if arm.arm == "gcn")
+    assert plain.metrics == arms["gcn"].metrics
+
+
 @pytest.mark.parametrize(
     ("rivals", "words"),
     [

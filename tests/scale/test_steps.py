@@ -108,6 +108,12 @@ def test_encoders_of_links_learn_in_parts() -> None:
         PairEncoders(["sage"], decoder="cheb").fit(split, parts=parts)
 
 
+def test_parts_without_an_edge_inside_are_refused() -> None:
+    split = split_links(GRAPH)
+    with pytest.raises(InputError, match="use fewer n_parts, or more parts_per_step"):
+        PairEncoders(["sage"], 4, epochs=1, decoder="dot").fit(split, parts=cut(split.graph, GRAPH.n_nodes, 1))
+
+
 def test_a_step_needs_the_package_that_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(InputError, match="pymetis"):

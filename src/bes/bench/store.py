@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from bes.bench.units import Unit
 from bes.config import RunConfig, run_id
 from bes.errors import InputError
-from bes.files import whole_file
+from bes.files import alone_in, free_name, whole_file
 from bes.records import RECORDS, append_lines, library_version, read_lines, writing
 from bes.settings import validate
 from bes.summary import Record
@@ -82,14 +82,10 @@ class Store:
         Args:
             anew: Set the records aside, under another name, and begin from none.
         """
-        with writing(self.path):
-            file = (self.path / ".lock").open("w")
-        with file:
-            if not _lock(file):
-                raise InputError(f"Another `bes bench` writes into {self.path}: wait for it, or choose another --out.")
+        with alone_in(self.path, "bes bench"):
             with writing(self.path):
                 if anew and self.file.exists():
-                    self.file.rename(_free_name(self.file))
+                    self.file.rename(free_name(self.file))
                 self._read(mend=True)
             yield
 
@@ -97,14 +93,6 @@ class Store:
 def has_failed(record: Record) -> bool:
     """Records of `bes run` have no status: they are of runs that came to their end."""
     return bool(record.get("status") == "failed")
-
-
-def _free_name(path: Path) -> Path:
-    """`records.1.jsonl`, or the first number after it that is not taken."""
-    number = 1
-    while (free := path.with_suffix(f".{number}{path.suffix}")).exists():
-        number += 1
-    return free
 
 
 def _identity(record: Record) -> str:
@@ -120,19 +108,6 @@ def _identity(record: Record) -> str:
 @cache
 def _config(text: str) -> RunConfig:
     return validate(RunConfig, json.loads(text))
-
-
-def _lock(file: IO[str]) -> bool:
-    """Whether the file is ours alone now; it is given back when this process ends, however it does."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def pack(records: Iterable[Record], path: Path) -> None:

@@ -97,8 +97,9 @@ def describe(arms: list[ArmResult], notes: list[str], more: dict[str, Any]) -> N
 
 def run_rival(config: RunConfig, graph: Graph, seed: int, arm: str, study: Study | None = None) -> ArmResult:
     """One method or rival by itself, on the split that `run_seed` uses: there is no shaping in it, and no boundary."""
-    plan = config if arm in config.methods else with_networks(config.model_copy(update={"rivals": (arm,)}))
+    named = arm in config.methods
+    plan = resolved(config) if named else with_networks(config.model_copy(update={"rivals": (arm,)}))
     pick(plan.methods, arm, "arm")
-    found = method_arm(resolved(plan), graph, seed, arm, study=study)
+    found = method_arm(plan, graph, seed, arm, study=study)
     describe([found], *facts_of(config, graph))
     return found

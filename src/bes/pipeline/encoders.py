@@ -48,7 +48,7 @@ def run_encoders(
         shaper = make_encoder_shaper(config, seed).fit(start.encoders, blind, start.split, steps)
     shaped = score("bes", shaper.encoders_, seconds)
     describe(shaped, shaper)
-    arms = [plain, shaped, *method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)]
+    arms = [plain, shaped, *method_arms(with_networks(resolved(config)), graph, seed, task, watchers, studies)]
     model = NodeModel(config, seed, copy.deepcopy(start.encoders), shaped=shaper.encoders_).to("cpu")
     unscored = np.full(blind.n_nodes, np.nan)  # the band is found by margins, not by shift scores
     rows = kept_rows([start.z, shaper.transform(blind)], [shaper.band_], [unscored])

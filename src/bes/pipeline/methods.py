@@ -65,11 +65,15 @@ def _options(config: RunConfig, name: str) -> dict[str, Any]:
 
 
 def with_networks(config: RunConfig) -> RunConfig:
-    """The rivals that are networks or heuristics among the methods: networks as wide and trained as the encoders."""
+    """The rivals that are networks or heuristics among the methods: networks as wide and trained as the encoders.
+
+    Whose `settings` methods get is no matter of theirs: those are for methods that were named.
+    """
     own = config.encoders
     wanted = {"hidden": own.channels, **own.model_dump(include={"epochs", "lr", "weight_decay", "dropout", "patience"})}
     rivals = {name: wanted if name in CONVS else {} for name in config.rivals if name in CONVS or name in HEURISTICS}
-    return config.model_copy(update={"methods": {**rivals, **config.methods}})
+    full = resolved(config.model_copy(update={"methods": rivals, "settings": None})).methods
+    return config.model_copy(update={"methods": {**full, **config.methods}})
 
 
 def check_methods(config: RunConfig, graph: Graph) -> None:
@@ -197,7 +201,8 @@ def method_arm(
     result.selected = {"encoders": [answer.log.best_epoch] if answer.log.best_epoch >= 0 else []}
     result.notes += answer.notes
     result.more |= answer.more
-    about: dict[str, Any] = {"options": options, "settings": config.settings or sources_of(name)[0]}
+    whose = None if name in config.rivals else config.settings
+    about: dict[str, Any] = {"options": options, "settings": whose or sources_of(name)[0]}
     if answer.embedding is not None:
         result.more["clusters"] = clusters_of(answer.embedding, graph, seed)
     result.more["method"] = about | ({} if study is None else {"tuned": study.as_dict(TUNED_ON)})

@@ -94,7 +94,7 @@ def run_nodes(
     shaped.shaped_by(shaper, notes)
     for result in (plain, shaped):
         result.more |= start.more
-    arms = [plain, shaped, *method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies)]
+    arms = [plain, shaped, *method_arms(with_networks(resolved(config)), graph, seed, task, watchers, studies)]
     decoders = {"control": plain_decoder, "bes": shaped_decoder}
     model = NodeModel(config, seed, copy.deepcopy(phi), shaper, decoders).to("cpu")  # the next run has phi as it is
     return SeedResult(seed, split.arrays(), arms, rows, shaper.history_, model)

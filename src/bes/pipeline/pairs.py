@@ -127,7 +127,7 @@ def run_pairs(
     others = [shaped_arm(name, OTHER_MODES[name])[0] for name in config.rivals if name in OTHER_MODES]
     for result in (control, bes, *others):
         setting.describe(result).more |= {"encoders_reused": True} if reused else {}
-    others += method_arms(resolved(with_networks(config)), graph, seed, task, watchers, studies, setting)
+    others += method_arms(with_networks(resolved(config)), graph, seed, task, watchers, studies, setting)
     others.sort(key=lambda arm: [*config.rivals, *config.methods].index(arm.arm))
     assert shaped.shaper is not None
     return SeedResult(seed, split.arrays(), [control, bes, *others], shaped.rows, shaped.shaper.history_)

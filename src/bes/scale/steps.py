@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from bes.errors import InputError
 from bes.graph.pairs import PairSplit, pair_loss
 from bes.graph.splits import NodeSplit
 from bes.scale.batches import Parts, Piece
@@ -62,9 +63,15 @@ def pair_steps(
         return None
 
     def epoch() -> Iterator[Tensor]:
+        some = False
         for piece in parts.steps(rng):
             pairs, truth = split.training_pairs_among(piece.own, limit, draw)
             if pairs.numel():
+                some = True
                 yield pair_loss(logits(piece, pairs), truth)
+        if not some:
+            raise InputError(
+                "No step of batching=parts has both ends of a training edge: use fewer n_parts, or more parts_per_step."
+            )
 
     return epoch

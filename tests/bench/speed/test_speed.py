@@ -107,7 +107,13 @@ def test_kinds_can_be_forgotten_and_other_work_is_not_known(tmp_path: Path) -> N
     assert kept.known("growth", work=2) == set()
     kept.forget(["growth"])
     assert [line["kind"] for line in kept.lines()] == ["conv-step"]
-    assert len((tmp_path / "timings.old.jsonl").read_text().splitlines()) == 2
+    assert len((tmp_path / "timings.1.jsonl").read_text().splitlines()) == 2
+    with kept.path.open("a") as file:
+        file.write('{"kind": "gro')  # a kill
+    assert [line["kind"] for line in kept.lines()] == ["conv-step"]
+    kept.set_aside()
+    assert kept.lines() == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["timings.1.jsonl", "timings.2.jsonl"], "none is lost"
 
 
 def test_a_process_of_its_own_takes_the_steps() -> None:

@@ -120,6 +120,9 @@ def test_it_stands_on_bes_too(graph: Graph) -> None:
     answer = method.fit(NodeProblem(graph, split, 0))
     assert alone.prob is not None
     assert answer.prob is not None
+    assert answer.more == alone.more
+    assert {"guard", "encoders_kept"} <= answer.more.keys()
+    assert answer.notes[: len(alone.notes)] == alone.notes
     given = split.train_labels, split.train, graph.edge_index
     wanted = PyG(50, 0.5, 50, 0.5)(alone.prob, *given)
     torch.testing.assert_close(answer.prob, wanted / wanted.sum(1, keepdim=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any
 
 from bes.bench.speed.model import Timing
 from bes.bench.units import stamp
-from bes.records import versions
+from bes.files import free_name
+from bes.records import append_lines, read_lines, versions
 
 #: The file's name in the folder of the benchmark.
 FILE = "timings.jsonl"
@@ -30,14 +30,11 @@ class Kept:
         load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
         line = {**one.as_dict(), **stamp(), "load": load, "versions": versions()}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a") as file:
-            file.write(json.dumps(line, sort_keys=True) + "\n")
+        append_lines(self.path, [dict(sorted(line.items()))])
 
     def lines(self) -> list[Line]:
         """In the order in which they were first measured."""
-        if not self.path.exists():
-            return []
-        found = [json.loads(line) for line in self.path.read_text().splitlines()]
+        found = read_lines(self.path)
         return list({(line["kind"], line["graph"], line["name"]): line for line in found}.values())
 
     def known(self, kind: str, **same: Any) -> set[tuple[str, str]]:
@@ -55,9 +52,9 @@ class Kept:
         left = [line for line in self.lines() if line["kind"] not in kinds]
         self.set_aside()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in left))
+        append_lines(self.path, left)
 
     def set_aside(self) -> None:
         """Begin anew; what was there stays beside it."""
         if self.path.exists():
-            self.path.replace(self.path.with_suffix(".old.jsonl"))
+            self.path.rename(free_name(self.path))

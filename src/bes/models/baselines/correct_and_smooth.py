@@ -66,6 +66,8 @@ class CorrectAndSmooth(Method):
         assert base.prob is not None
         every = [(what, problem.answer(prob, base.log)) for what, prob in self._candidates(problem, base.prob)]
         what, best = max(every, key=lambda one: one[1].score)  # the first of equals
+        best.more = base.more
+        best.notes += base.notes
         best.notes.append(
             f"Chosen on validation: {what}, accuracy {best.score[0]:.4f} there; of the base {base.score[0]:.4f}."
         )
