@@ -68,7 +68,7 @@ def overview(sheets: Sheets, absent: list[str], later: list[str]) -> tuple[str, 
         "BES minus the same encoders and decoder without shaping, test accuracy in points, paired by split, chosen on "
         "validation.",
         f"**Nodes.** {said(nodes, 'Difference')} Over the data sets, one mean each: "
-        f"{line(stats.across([paired.mean for paired, _ in nodes.values() if paired.mean is not None]))}.",
+        f"{line(stats.Paired.of([paired.mean for paired, _ in nodes.values() if paired.mean is not None]))}.",
         table(nodes),
         f"**Links.** {said(links, 'Difference')}",
         table(links),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 import torch
+from torch import Tensor
 
 from bes.graph.graph import Graph
 from bes.graph.scaling import Scaling, held_sparse, scale
@@ -34,3 +36,27 @@ def test_features_are_scaled_once_in_each_way() -> None:
     assert scale(graph, "unit") is not scale(graph, "length")
     assert torch.equal(scale(graph, "unit").x, torch.eye(4))
     assert torch.equal(scale(graph, "length").x, 8 * torch.eye(4))
+
+
+def test_row_features_sum_to_one_dense_or_sparse(small_graph: Graph) -> None:
+    x = small_graph.x.abs()
+    x *= x == x.amax(1, keepdim=True)  # so few are held sparse
+    x[5] = 0  # a node without features stays without
+    row, col = x.nonzero().t()
+    sparse = Sparse.from_coo(row, col, x[row, col], (150, 8))
+    dense = scale(replace(small_graph, x=x), "row").x
+    assert isinstance(dense, Tensor)
+    assert torch.allclose(dense.sum(1), (torch.arange(150) != 5).float())
+    scaled = scale(replace(small_graph, x=sparse), "row").x
+    assert isinstance(scaled, Sparse)
+    assert torch.allclose(scaled.csr.to_dense(), dense)
+    assert scale(small_graph, "raw") is small_graph
+
+
+@pytest.mark.parametrize("features", ["row", "length"])
+def test_scaled_features_have_one_size(small_graph: Graph, features: Scaling) -> None:
+    graph = scale(replace(small_graph, x=small_graph.x.abs()), features)
+    assert isinstance(graph.x, Tensor)
+    size = graph.x.sum(1) if features == "row" else graph.x.norm(dim=1)
+    torch.testing.assert_close(size, torch.full((150,), 1.0 if features == "row" else 8.0))
+    assert torch.equal(graph.edge_index, small_graph.edge_index)

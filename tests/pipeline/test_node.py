@@ -15,12 +15,11 @@ from torch import Tensor, nn
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.sparse import Sparse
 from bes.graph.splits import make_split
 from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import ARMS, check, run_seed
 from bes.pipeline.node import run_nodes
-from bes.pipeline.results import SeedResult, peak_mib, prepare
+from bes.pipeline.results import SeedResult, peak_mib
 
 Quick = Callable[..., RunConfig]
 
@@ -143,30 +142,6 @@ def test_the_same_seed_gives_the_same_bits_whatever_ran_before(small_graph: Grap
     assert [arm.metrics for arm in one.arms] == [arm.metrics for arm in two.arms]
     assert [arm.boundary for arm in one.arms] == [arm.boundary for arm in two.arms]
     assert not same_bits(one, other)
-
-
-def test_row_features_sum_to_one_dense_or_sparse(small_graph: Graph, quick: Quick) -> None:
-    x = small_graph.x.abs()
-    x *= x == x.amax(1, keepdim=True)  # so few are held sparse
-    x[5] = 0  # a node without features stays without
-    row, col = x.nonzero().t()
-    sparse = Sparse.from_coo(row, col, x[row, col], (150, 8))
-    dense = prepare(replace(small_graph, x=x), quick(features="row")).x
-    assert isinstance(dense, Tensor)
-    assert torch.allclose(dense.sum(1), (torch.arange(150) != 5).float())
-    scaled = prepare(replace(small_graph, x=sparse), quick(features="row")).x
-    assert isinstance(scaled, Sparse)
-    assert torch.allclose(scaled.csr.to_dense(), dense)
-    assert prepare(small_graph, quick()) is small_graph
-
-
-@pytest.mark.parametrize("features", ["row", "length"])
-def test_scaled_features_have_one_size(small_graph: Graph, quick: Quick, features: str) -> None:
-    graph = prepare(replace(small_graph, x=small_graph.x.abs()), quick(features=features))
-    assert isinstance(graph.x, Tensor)
-    size = graph.x.sum(1) if features == "row" else graph.x.norm(dim=1)
-    torch.testing.assert_close(size, torch.full((150,), 1.0 if features == "row" else 8.0))
-    assert torch.equal(graph.edge_index, small_graph.edge_index)
 
 
 def test_graphs_at_the_edge_of_what_can_be_run(small_graph: Graph, quick: Quick) -> None:

@@ -107,11 +107,6 @@ def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Paired:
     return Paired.of([b[seed] - a[seed] for seed in sorted(a.keys() & b.keys())])
 
 
-def across(differences: Sequence[float]) -> Paired:
-    """Over data sets, with one mean difference each: the use that Demšar (2006) makes of the signed-rank test."""
-    return Paired.of(differences)
-
-
 def holm(p: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down adjusted p values, in the order given; None stays None and counts for nothing."""
     tested = sorted((value, place) for place, value in enumerate(p) if value is not None)

@@ -16,7 +16,7 @@ from bes import seeding
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.negatives import collect, pair_keys
-from bes.graph.sparse import Features, Sparse
+from bes.graph.sparse import Sparse, rows_of
 
 #: What parts a name from its variants, and a variant from its numbers.
 MARK, COLON = "#", ":"
@@ -98,14 +98,4 @@ def two_classes(graph: Graph) -> Graph:
     place = torch.full((graph.n_nodes,), -1)
     place[nodes] = torch.arange(nodes.numel())
     edges = place[graph.edge_index]
-    x = _rows(graph.x, nodes, place)
-    return Graph(x, edges[:, (edges >= 0).all(0)], (y[nodes] == chosen[1]).long(), graph.name)
-
-
-def _rows(x: Features, nodes: Tensor, place: Tensor) -> Features:
-    """The rows `nodes` of `x`; `place` is where each row goes, -1 for those left out."""
-    if not isinstance(x, Sparse):
-        return x[nodes]
-    row, column, value = x.coo()
-    kept = place[row] >= 0
-    return Sparse.from_coo(place[row[kept]], column[kept], value[kept], (nodes.numel(), x.shape[1]))
+    return Graph(rows_of(graph.x, nodes), edges[:, (edges >= 0).all(0)], (y[nodes] == chosen[1]).long(), graph.name)

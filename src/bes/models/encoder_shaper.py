@@ -108,7 +108,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         gain_, gain_error_: What an epoch gained on validation in the mean of all of them, and its standard error.
         epoch_: The epoch that is kept: the best one, or -1 where `encoders_` are as they came.
         history_: A dict an epoch: layer (1), iteration, loss, score, displacement (mean distance that nodes moved in
-            it), share, joined and band (how many nodes), and by_class, how many of each class have joined.
+            it, in the first also by weights of edges), share, joined and band (how many nodes), and by_class, how many
+            of each class have joined.
         band_: Nodes of the band as it was at the epoch that is kept, the first one where none is.
     """
 

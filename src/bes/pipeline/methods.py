@@ -15,6 +15,7 @@ from bes import seeding
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
+from bes.graph.scaling import scale
 from bes.graph.splits import NodeSplit, make_split
 from bes.metrics import clustering
 from bes.models.baselines import METHODS, make_method
@@ -28,7 +29,7 @@ from bes.models.heuristics import HEURISTICS
 from bes.models.kmeans import kmeans
 from bes.pipeline import watching
 from bes.pipeline.arms import PairTask, heuristic_arm, make_decoder, score_arm
-from bes.pipeline.results import ArmResult, SeedResult, prepare, score_nodes
+from bes.pipeline.results import ArmResult, SeedResult, score_nodes
 from bes.pipeline.setting import Setting, pair_split, pair_task, pick_mode
 from bes.pipeline.tuning import Study, check_tuner, tune
 from bes.progress import Watch
@@ -256,7 +257,7 @@ def case_of(
     """One split, with the features scaled as the method wants them."""
     config = config.model_copy(update={"features": method.features or config.features})
     if config.task == "node":
-        here = prepare(graph, config).to(seeding.pick_device(config.device))
+        here = scale(graph, config.features).to(seeding.pick_device(config.device))
         split = make_split(here, config.split, seed)
         check_labels(here, split, allow_missing=config.allow_missing_classes)
         return NodeCase(NodeProblem(here, split, seed, SELECTED_ON[config.selection], steps), split)

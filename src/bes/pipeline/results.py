@@ -17,8 +17,6 @@ from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
-from bes.graph.graph import Graph
-from bes.graph.scaling import scale
 from bes.models.convs import pick
 from bes.tasks.node import NodeTask
 
@@ -78,11 +76,6 @@ def check_rivals(config: RunConfig, known: Mapping[str, object]) -> None:
         pick(known, name, "arm")
         if name in config.rivals[:i]:
             raise InputError(f"The arm '{name}' is named twice among the rivals: name it once.")
-
-
-def prepare(graph: Graph, config: RunConfig) -> Graph:
-    """The graph with its features as the configuration wants them."""
-    return scale(graph, config.features)
 
 
 def make_shaper(config: RunConfig, seed: int) -> BoundaryShaper:

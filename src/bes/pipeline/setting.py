@@ -15,9 +15,10 @@ from bes.graph.edge_splits import EdgeSplit, split_edges
 from bes.graph.graph import Graph
 from bes.graph.links import LinkSplit, make_link_split
 from bes.graph.pairs import PairSplit
+from bes.graph.scaling import scale
 from bes.graph.splits import make_split
 from bes.pipeline.arms import PairTask
-from bes.pipeline.results import ArmResult, prepare
+from bes.pipeline.results import ArmResult
 from bes.tasks.edge import EdgeTask
 from bes.tasks.link import LinkTask
 
@@ -39,7 +40,7 @@ class Setting:
     @classmethod
     def of(cls, config: RunConfig, graph: Graph, seed: int) -> Setting:
         """The graph knows the held-out edges: it does not go further than here."""
-        graph = prepare(graph, config).to(seeding.pick_device(config.device))
+        graph = scale(graph, config.features).to(seeding.pick_device(config.device))
         bare, labels = pair_split(config, graph, seed), node_labels(config, graph, seed)
         # all networks get what the shaper gets
         split = bare if labels is None else bare.with_columns(F.one_hot(labels + 1)[:, 1:].to(torch.float32))

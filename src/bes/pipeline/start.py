@@ -12,11 +12,11 @@ from bes import seeding
 from bes.checkpoint import make_encoders
 from bes.config import RunConfig
 from bes.graph.graph import Graph
+from bes.graph.scaling import scale
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.encoders import EncoderEnsemble
 from bes.pipeline import watching
 from bes.pipeline.batching import parts_of
-from bes.pipeline.results import prepare
 from bes.pipeline.trained import Trained
 from bes.progress import Watch
 from bes.scale.batches import Parts
@@ -64,7 +64,7 @@ class Start:
 
 def begin(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch], trained: Trained[Embedded]) -> Start:
     """Split, and train the encoders, or take them from an earlier run."""
-    graph = prepare(graph, config).to(seeding.pick_device(config.device))
+    graph = scale(graph, config.features).to(seeding.pick_device(config.device))
     split = make_split(graph, config.split, seed)
     check_labels(graph, split, allow_missing=config.allow_missing_classes)
     blind = graph.without_labels()

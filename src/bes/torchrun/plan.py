@@ -18,11 +18,11 @@ from bes import seeding
 from bes.config import RunConfig
 from bes.files import whole_file
 from bes.graph.graph import Graph
+from bes.graph.scaling import scale
 from bes.graph.splits import make_split
 from bes.pipeline import arms_of, check, facts_of
 from bes.pipeline.methods import resolved
 from bes.pipeline.ranks import check_ranks
-from bes.pipeline.results import prepare
 from bes.records import RunDirectory, data_hash, library_version
 from bes.scale.distributed import OwnSplit
 from bes.scale.halo import cut
@@ -88,7 +88,7 @@ def _write_parts(plan: Plan, graph: Graph, size: int) -> None:
         shutil.rmtree(plan.folder, ignore_errors=True)
         plan.folder.mkdir(parents=True)
         owner = partition(graph, size, "metis" if find_spec("pymetis") else "communities", seeding.generator(0, "cut"))
-        for rank, part in enumerate(cut(prepare(graph, plan.config), owner, size)):
+        for rank, part in enumerate(cut(scale(graph, plan.config.features), owner, size)):
             part.save(plan.part(rank))
         with whole_file(known) as temporary:
             temporary.write_text(json.dumps(identity), encoding="utf-8")

@@ -15,7 +15,7 @@ from bes.bench.speed import rivals
 from bes.bench.speed.kept import Kept
 from bes.bench.speed.model import Timing, in_turns
 from bes.bench.speed.rivals import CONVOLUTIONS, GRAPHS, WIDTH, _pyg, conv_steps, our_step, their_step
-from bes.bench.speed.roofline import Reading, roofline, sparse_bytes
+from bes.bench.speed.roofline import Reading, _sparse, roofline
 from bes.bench.speed.stages import stages
 from bes.graph.graph import Graph
 from bes.graph.sparse import Operators
@@ -68,7 +68,7 @@ def test_bytes_of_a_sparse_product_are_counted() -> None:
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     csr = Operators(edges, 3).sum.csr
     index = csr.col_indices().element_size()
-    assert sparse_bytes(csr, 5) == 4 * (4 + index + 20) + 3 * (index + 20)
+    assert _sparse(csr, 5).bytes == 4 * (4 + index + 20) + 3 * (index + 20)
 
 
 def test_the_roofline_says_shares_of_two_limits() -> None:

@@ -5,8 +5,10 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import APPNP
 
+from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Sparse
+from bes.models.baselines import nodeimport_context
 from bes.models.baselines.nodeimport_context import Context, Importance, Kind
 from bes.models.baselines.nodeimport_synthesis import Added, Synthesis
 
@@ -87,3 +89,16 @@ def test_without_a_meta_set_nothing_matters(small_graph: Graph) -> None:
     none = torch.empty(0, dtype=torch.long)
     found = Importance(small_graph, Context("appnp", 2, 0.1), none)(torch.randn(150, 3), none)
     assert found.eq(0).all()
+
+
+def test_ids_of_many_nodes_are_refused_before_they_are_made_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodeimport_context, "MOST", 5)
+    edges = torch.tensor([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]])
+    for width, many in ((0, True), (3, False)):
+        graph = Graph(torch.rand(6, width), edges, torch.zeros(6, dtype=torch.long))
+        context = Context("appnp", 2, 0.1)
+        if many:
+            with pytest.raises(InputError, match="has as many as nodes"):
+                context.of_features(graph)
+        else:
+            assert context.of_features(graph).shape == (6, 3)

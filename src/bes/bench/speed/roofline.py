@@ -174,10 +174,5 @@ class Cached:
             torch.mm(self.x, self.weight, out=self.out)
 
 
-def sparse_bytes(csr: Tensor, width: int) -> int:
-    """Bytes that a product with `width` columns moves: the matrix, a row of x an entry, and the result."""
-    return int(_sparse(csr, width).bytes)
-
-
 def _sparse(csr: Tensor, width: int, name: str = "") -> Work:
     return sparse(name, csr.shape[0], csr.values().numel(), width, csr.col_indices().element_size())

@@ -21,10 +21,7 @@ FRESH = tuple(range(100, 120))
 FEWER = FRESH[:10]
 LARGE = frozenset({"pubmed", "coauthor_cs"})
 
-FEW_LABELS = {
-    **{name: DATASETS[name] for name in ("Cora", "CiteSeer", "PubMed", "Amazon Photo")},
-    "Coauthor CS": "coauthor_cs",
-}
+FEW_LABELS = {name: DATASETS[name] for name in ("Cora", "CiteSeer", "PubMed", "Amazon Photo", "Coauthor CS")}
 NOISY = ("Cora", "CiteSeer", "Amazon Photo")
 
 #: From the same encoders, in the same epochs, with the same guard: shaping with one of its parts or none.

@@ -17,11 +17,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Operators, Sparse
 from bes.models.baselines.nodeimport_synthesis import Added
 
 Kind = Literal["appnp", "ssgc"]
+
+#: Nodes of a graph, at most, that is known by ids instead of features.
+MOST = 5000
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,11 @@ class Context:
     def of_features(self, graph: Graph) -> Tensor:
         """P of all nodes `[N, F]`, dense."""
         x = graph.x
+        if graph.n_nodes > MOST and graph.n_features >= graph.n_nodes:
+            raise InputError(
+                f"NodeImport compares features, of which graph '{graph.name}' has as many as nodes, which is too much "
+                "memory for so many: give it features, or leave the method out."
+            )
         return self(x.to_dense() if isinstance(x, Sparse) else x, graph.operators)
 
     def of_nodes(self, graph: Graph, nodes: Tensor) -> Tensor:
