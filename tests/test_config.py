@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from bes.config import DecoderConfig, EncoderConfig, RunConfig, ShaperConfig, run_id
+from bes.config import DecoderConfig, EncoderConfig, RunConfig, ShaperConfig, as_written, run_id
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
 from bes.models.decoders import Decoder
@@ -226,18 +226,25 @@ def test_every_key_changes_the_run_id_but_those_that_are_not_read(
 @pytest.mark.parametrize(
     ("shaping", "idle", "later"),
     [
-        ("layers", "encoder_shaper", ("shaper", "displacement_sample")),
-        ("encoders", "shaper", ("encoder_shaper", "trust")),
+        ("layers", "encoder_shaper", {"displacement_sample": None}),
+        ("encoders", "shaper", {"trust": 0.2, "sizes": None}),
     ],
 )
-def test_options_that_came_later_leave_run_ids_as_they_were(shaping: str, idle: str, later: tuple[str, str]) -> None:
-    """A record that was kept before there was such an option has the id that its configuration has now."""
+def test_what_was_kept_before_an_option_came_is_what_was_done_then(
+    shaping: str, idle: str, later: dict[str, Any]
+) -> None:
+    """Such a record has the id that it had."""
     plan = RunConfig.build("mine", given={"shaping": shaping})
-    used = plan.model_dump(mode="json", exclude={idle, *FULL})
-    section, name = later
-    del used[section][name]
+    section = "shaper" if shaping == "layers" else "encoder_shaper"
+    kept = plan.model_dump(mode="json")
+    for name in later:
+        del kept[section][name]
+    found = as_written(kept)
+    assert {name: getattr(getattr(found, section), name) for name in later} == later
+    used = {key: value for key, value in kept.items() if key not in (idle, *FULL)}
     text = "\n".join([json.dumps(used, sort_keys=True, separators=(",", ":")), "hash", "1", "0", "bes"])
-    assert run_id(plan, "hash", "1", 0, "bes") == hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert run_id(found, "hash", "1", 0, "bes") == hashlib.sha256(text.encode()).hexdigest()[:16]
+    assert as_written(plan.model_dump(mode="json")) == plan, "what it says counts"
 
 
 def test_data_version_seed_and_arm_change_the_run_id() -> None:

@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from bes import seeding
-from bes.config import RunConfig
+from bes.config import RunConfig, as_written
 from bes.core import storage
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
@@ -27,7 +27,6 @@ from bes.models.decoders import Decoder, DecoderNet
 from bes.models.encoder_shaper import fused_proba
 from bes.models.encoders import Encoder, EncoderEnsemble
 from bes.models.trust import EdgeTrust
-from bes.settings import validate
 
 FORMAT = "bes-node-model"
 VERSION = 1
@@ -173,7 +172,7 @@ def _revive(state: dict[str, Any], arrays: dict[str, np.ndarray]) -> NodeModel:
 
 
 def _restore(state: dict[str, Any], tensors: dict[str, Tensor]) -> NodeModel:
-    config, seed = validate(RunConfig, state["config"]), state["seed"]
+    config, seed = as_written(state["config"]), state["seed"]
     n_features, n_classes = state["n_features"], state["n_classes"]
 
     def ensemble(prefix: str) -> EncoderEnsemble:

@@ -111,6 +111,9 @@ class EncoderShaperConfig(_Frozen):
     )
     steps: int = Field(10, ge=0, description="Steps by which a teacher smooths predictions.")
     restart: float = Field(0.1, ge=0, lt=1, description="How far each step goes back to the predictions.")
+    sizes: float | None = Field(
+        0.75, ge=0, le=1, description="How far classes keep the sizes they had at first; none: the teacher decides."
+    )
     weight: float = Field(2.0, ge=0, description="Of the cross-entropy of nodes that joined.")
     balance: float = Field(0.5, ge=0, le=1, description="How they count: 0 all alike, 1 all classes alike.")
     gravity: float = Field(0.3, ge=0, description="Weight of gravity.")
@@ -272,8 +275,21 @@ _IDLE = {"layers": {"encoder_shaper"}, "encoders": {"shaper"}}
 #: Options that a full batch, which `auto` is until a run settles it, has no use for.
 _PARTS = {"batching", "n_parts", "parts_per_step"}
 
-#: Options that came when there were records already, with the value at which they leave run ids as they were.
-_LATER = (("encoder_shaper", "trust", 0.2), ("shaper", "displacement_sample", None))
+#: Options that came when there were records already, with the value at which all is as it was: run ids are too.
+_LATER = (
+    ("encoder_shaper", "trust", 0.2),
+    ("encoder_shaper", "sizes", None),
+    ("shaper", "displacement_sample", None),
+)
+
+
+def as_written(content: Mapping[str, Any]) -> RunConfig:
+    """A configuration that was kept, perhaps before some options came: those are at what was done then."""
+    full = dict(content)
+    for section, name, usual in _LATER:
+        if isinstance(full.get(section), Mapping):
+            full[section] = {name: usual, **full[section]}
+    return validate(RunConfig, full)
 
 
 def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str) -> str:

@@ -15,14 +15,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bes.config import RunConfig, run_id
+from bes.config import RunConfig, as_written, run_id
 from bes.errors import InputError
 from bes.files import PART, save_npz, whole_file
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
 from bes.pipeline.results import ArmResult, SeedResult
 from bes.pipeline.tuning import Study
-from bes.settings import validate
 
 #: The file of a run's graph.
 GRAPH = "graph.npz"
@@ -204,9 +203,9 @@ def read_lines(path: Path, *, mend: bool = True) -> list[dict[str, Any]]:
 
 
 def _with_defaults(identity: Any) -> Any:
-    """An identity with the options that have come since it was written, at their defaults."""
+    """An identity with the options that have come since it was written."""
     try:
-        return {**identity, "config": validate(RunConfig, identity["config"]).model_dump(mode="json")}
+        return {**identity, "config": as_written(identity["config"]).model_dump(mode="json")}
     except (InputError, TypeError, KeyError):
         return identity  # it says itself in what it differs
 

@@ -10,14 +10,13 @@ from typing import Any
 import torch
 
 from bes.checkpoint import NodeModel
-from bes.config import RunConfig
+from bes.config import RunConfig, as_written
 from bes.errors import InputError
 from bes.graph.arrays import Array, load_arrays
 from bes.graph.graph import Graph
 from bes.graph.readers import read_npz
 from bes.graph.variants import MARK
 from bes.records import GRAPH, MODELS
-from bes.settings import validate
 
 #: What every record has, and StoredRun relies on.
 _KEYS = {"seed": int, "arm": str, "task": str, "metrics": dict}
@@ -102,7 +101,7 @@ class StoredRun:
 
     def _config(self, found: dict[str, Any]) -> RunConfig:
         try:
-            return validate(RunConfig, found)
+            return as_written(found)
         except InputError as error:
             reason = str(error).rstrip(".?")
             raise InputError(

@@ -14,7 +14,7 @@ from torch.distributions import MultivariateNormal
 from torch.nn import functional as F
 
 from bes.core.gaussians import ClassSums
-from bes.core.soft import Smoothing, balance, posterior, propagated, smoothed, take_part
+from bes.core.soft import Smoothing, balance, posterior, propagated, resized, smoothed, take_part
 from bes.seeding import generator
 
 N, C = 12, 3
@@ -172,3 +172,21 @@ def test_smoothing_of_edges_is_the_normalised_matrix_with_loops() -> None:
     root = dense.sum(1).rsqrt()
     given = prob()[:4]
     torch.testing.assert_close(Smoothing(edges, 4) @ given, root[:, None] * dense * root @ given)
+
+
+def test_classes_are_brought_to_the_sizes_that_are_wanted() -> None:
+    prob = torch.rand(50, 3, generator=torch.Generator().manual_seed(0)).pow(3)
+    prob = prob / prob.sum(1, keepdim=True)
+    nodes, sizes = torch.arange(10, 50), torch.tensor([0.6, 0.3, 0.1])
+    found = resized(prob, sizes, nodes, rounds=50)
+    torch.testing.assert_close(found.sum(1), torch.ones(50))
+    torch.testing.assert_close(found[nodes].mean(0), sizes, rtol=0, atol=1e-3)
+    ratio = (found / prob)[nodes]
+    torch.testing.assert_close(ratio / ratio[:, :1], (ratio / ratio[:, :1])[:1].expand(40, -1), rtol=1e-3, atol=0)
+    own = prob[nodes].mean(0)
+    torch.testing.assert_close(resized(prob, own, nodes), prob)
+
+
+def test_a_class_that_nobody_is_in_stays_empty() -> None:
+    prob = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    assert torch.equal(resized(prob, torch.tensor([0.5, 0.5]), torch.arange(2)), prob)

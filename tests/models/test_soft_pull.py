@@ -22,8 +22,12 @@ def test_the_loss_is_what_it_says(pulled: Pulled) -> None:
     found = pull((logits, hidden)).item()
     truth = F.one_hot(split.train_labels, 3).float()
     prob = smoothed(logits.softmax(1), graph.operators.gcn, split.train, truth, options.steps, options.restart)
-    top = prob.sort(1, descending=True).values
     free = [i for i in range(graph.n_nodes) if i not in split.train.tolist()]
+    own = logits.softmax(1)
+    for _ in range(5):  # classes are as large as predictions have them at first
+        factor = [sum(own[i, c] for i in free) / sum(prob[i, c] for i in free) for c in range(3)]
+        prob = torch.stack([row * torch.stack(factor) / (row * torch.stack(factor)).sum() for row in prob])
+    top = prob.sort(1, descending=True).values
     order = sorted(free, key=lambda i: -(top[i, 0] - top[i, 1]).item())
     joined, band = order[: int(0.4 * len(free))], order[int(0.4 * len(free)) : int(0.7 * len(free))]
     label = dict(zip(range(graph.n_nodes), prob.argmax(1).tolist(), strict=True))
@@ -55,3 +59,34 @@ def test_hidden_layers_on_a_graph_that_stays_follow_the_weights() -> None:
         for weight in network.parameters():
             weight.mul_(2)
     assert torch.allclose(embed(), network.embed(graph), atol=1e-6)
+
+
+def test_no_class_takes_all_however_its_teacher_leans(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, split, phi = encoded_blocks()
+
+    def joined(leaning: float, sizes: float | None) -> list[int]:
+        scaled = torch.tensor([leaning, 1.0, 1.0])
+        monkeypatch.setattr(SoftPull, "_taught", lambda _, __, prob: prob * scaled / (prob * scaled).sum(1)[:, None])
+        network = Fused(phi.encoders_).eval()
+        pull = SoftPull(EncoderShaper(sizes=sizes, first=0.9), network, graph, split)
+        pull(network(graph))
+        by_class: list[int] = pull.rows[0]["by_class"]
+        return by_class
+
+    upright = joined(1.0, None)
+    assert joined(10.0, None)[0] > 1.5 * upright[0]
+    for size, wanted in zip(joined(10.0, 1.0), upright, strict=True):
+        assert abs(size - wanted) <= 3
+
+
+def test_sizes_are_those_of_the_start_and_of_now() -> None:
+    graph, split, phi = encoded_blocks()
+    first = Fused(phi.encoders_).eval()(graph)[0].softmax(1)
+    now = (first * torch.tensor([1.0, 2.0, 3.0])) / (first * torch.tensor([1.0, 2.0, 3.0])).sum(1, keepdim=True)
+    pull = SoftPull(EncoderShaper(sizes=0.75), Fused(phi.encoders_), graph, split)
+    pull._sized(first, first)
+    found = pull._sized(first, now)
+    free = pull.free
+    wanted = 0.75 * first[free].mean(0) + 0.25 * now[free].mean(0)
+    torch.testing.assert_close(found[free].mean(0), wanted, rtol=0, atol=2e-3)
+    assert torch.equal(found[split.train], pull.truth)

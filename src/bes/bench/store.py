@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bes.bench.units import Unit
-from bes.config import RunConfig, run_id
+from bes.config import RunConfig, as_written, run_id
 from bes.errors import InputError
 from bes.files import alone_in, free_name, whole_file
 from bes.records import RECORDS, append_lines, library_version, read_lines, writing
-from bes.settings import validate
 from bes.summary import Record
 
 
@@ -96,7 +95,7 @@ def has_failed(record: Record) -> bool:
 
 
 def _identity(record: Record) -> str:
-    """The run id that this version's configurations give: an option that came later has its default in old records."""
+    """The run id that this version's configurations give: an option that came later is what was done before it."""
     try:
         config = _config(json.dumps(record["config"]))
     except InputError:  # an option that is gone
@@ -107,7 +106,7 @@ def _identity(record: Record) -> str:
 
 @cache
 def _config(text: str) -> RunConfig:
-    return validate(RunConfig, json.loads(text))
+    return as_written(json.loads(text))
 
 
 def pack(records: Iterable[Record], path: Path) -> None:

@@ -83,6 +83,20 @@ def smoothed(
     return prob / prob.sum(1, keepdim=True).clamp_min(torch.finfo(prob.dtype).tiny)
 
 
+def resized(prob: Tensor, sizes: Tensor, nodes: Tensor, rounds: int = 5) -> Tensor:
+    """`prob` with classes of other sizes: in each round columns are scaled to them, and then rows to sum to one.
+
+    Args:
+        prob: `[N, C]`.
+        sizes: The mean of each column `[C]` that is wanted over the rows `nodes`.
+    """
+    tiny = torch.finfo(prob.dtype).tiny
+    for _ in range(rounds):
+        prob = prob * (sizes / prob.index_select(0, nodes).mean(0).clamp_min(tiny))
+        prob = prob / prob.sum(1, keepdim=True).clamp_min(tiny)
+    return prob
+
+
 def propagated(
     prob: Tensor, adjacency: Operator, degree: Tensor, known: Tensor, truth: Tensor, rounds: int = 5
 ) -> Tensor:

@@ -6,11 +6,12 @@ From trained encoders with their own heads, for some epochs:
 
 Every few epochs a teacher makes of the predictions, labelled rows at the truth, a label and a margin for each other
 node: it smooths them over the graph, or over it and nodes that look alike, or propagates beliefs, or takes them as they
-are (`bes.core.soft`), the first of these that validation did not find worse than another when shaping began. The
-clearest join, small classes with more weight a node; the next clearest are the band, which is drawn to the class
-centres of labelled and joined nodes, in the hidden layer with rows of length one. The share that joins grows from epoch
-to epoch, from the clear nodes to the boundary, and validation says how far was well: its best epoch is kept, the
-beginning among them.
+are (`bes.core.soft`), the first of these that validation did not find worse than another when shaping began. Classes
+keep about the sizes that predictions gave them at first: who hears those that were taught teaches them in turn, and
+one class would take all. The clearest join, small classes with more weight a node; the next clearest are the band,
+which is drawn to the class centres of labelled and joined nodes, in the hidden layer with rows of length one. The share
+that joins grows from epoch to epoch, from the clear nodes to the boundary, and validation says how far was well: its
+best epoch is kept, the beginning among them.
 
 Nodes whose features are alike are a second view beside the graph (`bes.models.alike`). Where smoothing over both makes
 better labels than over the graph alone, it teaches, and in the end predictions are read so too, if validation does not
@@ -59,6 +60,7 @@ _RANGES = {
 }
 _OR_NONE = {
     "guard": options.Range(options.SHARE.holds, f"{options.SHARE.words} or None"),
+    "sizes": options.Range(options.SHARE.holds, f"{options.SHARE.words} or None"),
     "trust": options.Range(lambda v: v <= 1, "a number up to 1 or None"),
 }
 
@@ -81,6 +83,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             are, before the first epoch, within a standard error of the best, the better of the first two before the
             others.
         steps, restart: Of `smooth` and `alike`, see `bes.core.soft.smoothed`.
+        sizes: How far classes keep, among the labels that are taught, the sizes that they had in the predictions at
+            first: 1 wholly, 0 those of the predictions of now; None leaves them to the teacher.
         weight: Of the cross-entropy of joined nodes; with 0 none joins, predictions are never read from look-alikes,
             and with `gravity=0` only epochs are added.
         balance: How joined nodes count: 0 all alike, 1 all classes alike, in between by a power of their class's size.
@@ -126,6 +130,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         teacher: soft.Teacher = "auto",
         steps: int = 10,
         restart: float = 0.1,
+        sizes: float | None = 0.75,
         weight: float = 2.0,
         balance: float = 0.5,
         gravity: float = 0.3,
@@ -147,6 +152,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.teacher = teacher
         self.steps = steps
         self.restart = restart
+        self.sizes = sizes
         self.weight = weight
         self.balance = balance
         self.gravity = gravity

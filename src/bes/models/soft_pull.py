@@ -69,6 +69,7 @@ class SoftPull:
         self.free = others(self.known, graph.n_nodes)
         self.truth = F.one_hot(self.labels, self.n_classes).float()
         self.teacher = "smooth"
+        self.at_first: Tensor | None = None  # sizes of classes, before anybody is taught
         self.epoch = 0
         self.rows: list[dict[str, Any]] = []
         self.bands: list[Tensor] = []
@@ -135,6 +136,23 @@ class SoftPull:
         self.network.train()
         return out
 
+    def _sized(self, prob: Tensor, own: Tensor) -> Tensor:
+        """Labels with classes about as large as predictions had them at first.
+
+        Smoothing favours whom many hear, and those who learn from it favour them more: left alone, one class takes all.
+
+        Args:
+            prob: Labels `[N, C]`.
+            own: The predictions `[N, C]` that they were made of.
+        """
+        now = own.index_select(0, self.free).mean(0)
+        if self.at_first is None:
+            self.at_first = now
+        if self.options.sizes is None or not self.free.numel():
+            return prob
+        wanted = torch.lerp(now, self.at_first, self.options.sizes)
+        return soft.resized(prob, wanted, self.free).index_copy(0, self.known, self.truth)
+
     @torch.no_grad()
     def _choose(self) -> None:
         """Who takes part, and the centres, by the parameters of now."""
@@ -142,7 +160,8 @@ class SoftPull:
         grown = min(1.0, self.epoch / max(1, options.epochs))
         share = options.first + (options.last - options.first) * grown
         logits, hidden = self._outputs()
-        prob = self._taught(self.teacher, logits.softmax(1))
+        own = logits.softmax(1)
+        prob = self._sized(self._taught(self.teacher, own), own)
         part = self.part = soft.take_part(prob, self.free, share, options.band)
         self.balance = soft.balance(part.joined_labels, self.n_classes, options.balance)
         nodes, labels = self.known, self.labels

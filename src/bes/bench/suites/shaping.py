@@ -24,11 +24,13 @@ LARGE = frozenset({"pubmed", "coauthor_cs"})
 FEW_LABELS = {name: DATASETS[name] for name in ("Cora", "CiteSeer", "PubMed", "Amazon Photo", "Coauthor CS")}
 NOISY = ("Cora", "CiteSeer", "Amazon Photo")
 
-#: From the same encoders, in the same epochs, with the same guard: shaping with one of its parts or none.
+#: From the same encoders, in the same epochs, with the same guard: shaping with one of its parts or none. Sizes of
+#: classes mean nothing where nobody is taught, and pseudo-labels are as they are known.
 PARTS: dict[str, Given] = {
-    "more epochs": {"weight": 0.0, "gravity": 0.0},
-    "prototypes": {"weight": 0.0, "pulled": "labelled"},
+    "more epochs": {"sizes": None, "weight": 0.0, "gravity": 0.0},
+    "prototypes": {"sizes": None, "weight": 0.0, "pulled": "labelled"},
     "pseudo-labels": {
+        "sizes": None,
         "teacher": "smooth",
         "steps": 2,
         "restart": 0.0,
@@ -38,7 +40,8 @@ PARTS: dict[str, Given] = {
         "balance": 0.0,
         "gravity": 0.0,
     },
-    "look-alikes alone": {"first": 0.0, "last": 0.0, "gravity": 0.0},
+    "look-alikes alone": {"sizes": None, "first": 0.0, "last": 0.0, "gravity": 0.0},
+    "without sizes": {"sizes": None},
     "without gravity": {"gravity": 0.0},
     "without the guard": {"guard": None},
 }
@@ -53,7 +56,7 @@ NOISY_PARTS: dict[str, Given] = {
     **{row: {**PARTS[row], "trust": None} for row in CONTROLS},
     "without gravity": PARTS["without gravity"],
     "without trusted edges": {"trust": None},
-    "trusted edges alone": {"weight": 0.0, "gravity": 0.0},
+    "trusted edges alone": {"sizes": None, "weight": 0.0, "gravity": 0.0},
 }
 
 #: Gravity beside pseudo-labels: on the quarter below the clear half, and on the hopeless quarter after it too.
@@ -91,6 +94,7 @@ _ROWS = {
     "gravity on the band": "with these and gravity on the quarter below them",
     "gravity on the hopeless too": "with these and gravity on all below them",
     "look-alikes alone": "with the labelled nodes alone, then read from look-alikes too by the rule that BES has",
+    "without sizes": "as BES, whose classes may grow as its teacher has it",
     "without gravity": "as BES but without gravity at the boundary",
     "without the guard": "as BES, whose best epoch is kept if it alone is better on validation",
     "without trusted edges": "as BES on the graph as it is",
