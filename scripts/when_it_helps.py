@@ -146,8 +146,7 @@ recorded runs; the pages behind it are [few labels](../results/few-labels.md),
 [noisy graphs](../results/noisy-graphs.md) and [full labels](../results/full-labels.md), with every control. One setting
 for all graphs, splits that no setting was chosen on, test accuracy in percent, gains over the same encoders without
 shaping, paired by split. The ceiling is no method: on each split the best of BES and all rows of its page that start
-from the same encoders, by the test part itself. Nobody can choose so well, and it says how much is
-left to choose from.
+from the same encoders, by the test part itself. Nobody can choose so well, and it says how much is left to choose from.
 
 {picture}{situations}
 {reading}"""
@@ -159,8 +158,9 @@ READING = """
 - **Few labels** is where shaping has something to learn from: nodes without a label outnumber the others, and their
   neighbours tell what they are, those they are linked with and those they look like. Three things gain: taking such
   nodes in at all, which pseudo-labels do too; listening to look-alikes, which the row of look-alikes alone does without
-  shaping; and how nodes join, a growing share by the teacher that validation chose. The pull at the boundary is
-  worth next to nothing in the mean of the graphs: see the row without gravity.
+  shaping; and how nodes join, a growing share by the teacher that validation chose, no class growing far beyond what
+  it was at first. The pull at the boundary is worth next to nothing in the mean of the graphs: see the row without
+  gravity.
 - **Many labels** leave little to learn. The guard then mostly keeps the encoders as they were, for fewer than a fifth
   of the shaped epochs are better than they on validation: what is gained or lost there comes from look-alikes, and a
   difference of zero is a refusal, not a gain. The run takes up to twice as long as without shaping.
