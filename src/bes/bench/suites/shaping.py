@@ -69,6 +69,9 @@ BAND_PARTS: dict[str, Given] = {
 #: Methods of the arena that use the same nodes otherwise: a GCN from the start, of the same width and features.
 ALONE = {"GCN": "gcn", "GCN, prototypes": "prototypes", "GCN, pseudo-labels": "pseudo-label"}
 
+#: How preset `strong` shapes is nothing to them; with this their runs are those that were recorded before it had sizes.
+UNSHAPED: Sections = {"encoder_shaper": {"sizes": None}}
+
 #: Shaping of frozen embeddings, as the paper has it, by a decoder behind: three views of the graph.
 FROZEN: Given = {"features": "unit", "encoders": {"names": ("mlp", "gcn", "cheb"), "channels": 64}}
 SOFT: dict[str, Given] = {"BES": {}, "BES, soft labels": {"shaper": {"labels": "soft"}}}
@@ -214,7 +217,7 @@ def no_labels() -> Suite:
     sheets = []
     for metric in (ACCURACY, NMI, ARI):
         cells = tuple(
-            Cell(row, name, Ask(method_config(_config(graph, "random"), method), method, metric, FRESH))
+            Cell(row, name, Ask(method_config(_config(graph, "random", UNSHAPED), method), method, metric, FRESH))
             for row, method in {"IGCL, shaped": "igcl-shaped", "IGCL": "igcl"}.items()
             for name, graph in graphs.items()
         )
@@ -263,7 +266,7 @@ def _sheet(
 def _ask(row: str, graph: str, split: str, seeds: tuple[int, ...], parts: Mapping[str, Given]) -> Ask:
     if row in ALONE:
         method = ALONE[row]
-        config = method_config(_config(graph, split), method, options={"features": "unit", "hidden": 64})
+        config = method_config(_config(graph, split, UNSHAPED), method, options={"features": "unit", "hidden": 64})
         return Ask(config, method, ACCURACY, seeds)
     own: Sections = {"encoder_shaper": parts[row]} if row in parts else {}
     return Ask(_config(graph, split, own), "control" if row == CONTROL else "bes", ACCURACY, seeds)
