@@ -248,7 +248,7 @@ def test_a_graph_too_large_to_draw_says_so(stored: StoredRun, read: Read, monkey
 def test_a_run_that_shaped_its_encoders_says_what_was_decided(
     small_graph: Graph, quick: Quick, read: Read, tmp_path: Path
 ) -> None:
-    plan = quick(shaping="encoders", split="low:3", encoder_shaper={"epochs": 12, "guard": None})
+    plan = quick(shaping="encoders", split="low:3", encoder_shaper={"epochs": 12, "guard": None, "sizes": None})
     page = read(made(plan, small_graph, tmp_path / "run", (0, 1)))
     assert "The encoders themselves were trained on" in page.text
     assert "read by their own heads" in page.text
