@@ -271,6 +271,7 @@ def test_a_finger_moves_the_map_once_it_is_zoomed(report: Any) -> None:
 
 def test_points_keep_their_size_on_another_screen(report: Any) -> None:
     size = f"{MAP}.sprites[0].width / {MAP}.canvas.width"
+    wait(report, f"{MAP}.canvas.width === Math.round(devicePixelRatio * {MAP}.width)")  # until it is laid out
     small, share = report.evaluate(f"[{MAP}.sprites[0].width, {size}]")
     session = report.context.new_cdp_session(report)
     session.send(
