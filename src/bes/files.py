@@ -38,10 +38,11 @@ def alone_in(folder: Path, who: str) -> Iterator[None]:
     """
     try:
         import fcntl
-    except ImportError:  # Windows
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):  # Windows; or a folder that cannot be read: whoever writes the first file says so
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -59,8 +59,7 @@ _RANGES = {
     options.BELOW_ONE: ("restart",),
 }
 _OR_NONE = {
-    "guard": options.Range(options.SHARE.holds, f"{options.SHARE.words} or None"),
-    "sizes": options.Range(options.SHARE.holds, f"{options.SHARE.words} or None"),
+    **dict.fromkeys(("guard", "sizes"), options.Range(options.SHARE.holds, f"{options.SHARE.words} or None")),
     "trust": options.Range(lambda v: v <= 1, "a number up to 1 or None"),
 }
 
