@@ -24,8 +24,8 @@ from bes.graph.graph import Graph
 from bes.graph.scaling import scale
 from bes.models.convs import pick
 from bes.models.decoders import Decoder, DecoderNet
-from bes.models.encoder_shaper import fused_proba
 from bes.models.encoders import Encoder, EncoderEnsemble
+from bes.models.fused import fused_proba
 from bes.models.trust import EdgeTrust
 
 FORMAT = "bes-node-model"

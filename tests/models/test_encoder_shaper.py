@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -16,8 +17,8 @@ from bes.graph.splits import NodeSplit, make_split
 from bes.graph.synthetic import sbm
 from bes.models import encoder_shaper
 from bes.models.alike import both_views, read
-from bes.models.encoder_shaper import fused_proba
-from bes.models.soft_pull import Fused, SoftPull
+from bes.models.fused import Fused, fused_proba
+from bes.models.soft_pull import SoftPull
 from bes.models.trust import EdgeTrust
 from models.blocks import block_graph, encoded_blocks
 
@@ -122,6 +123,12 @@ def test_the_guard_keeps_what_enough_epochs_speak_for(case: Case) -> None:
         expected = free.predict_proba(graph) if kept else fused_proba(phi, graph)
         assert torch.equal(shaper.predict_proba(graph), expected)
         assert shaper.epoch_ == (free.epoch_ if kept else -1)
+        again = copy.deepcopy(free).set_params(guard=guard).decide(phi, graph, split)
+        assert torch.equal(again.predict_proba(graph), expected)
+        assert again.facts() == shaper.facts()
+        assert np.array_equal(again.band_, shaper.band_)
+        back = shaper.set_params(guard=None).decide(phi, graph, split)
+        assert torch.equal(back.predict_proba(graph), free.predict_proba(graph)), "what was refused is not lost"
 
 
 def test_without_validation_the_guard_has_nothing_to_say(case: Case) -> None:

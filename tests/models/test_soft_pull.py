@@ -8,7 +8,8 @@ from torch.nn import functional as F
 
 from bes import EncoderShaper
 from bes.core.soft import Pulled, smoothed
-from bes.models.soft_pull import Fused, SoftPull
+from bes.models.fused import Fused
+from bes.models.soft_pull import SoftPull
 from models.blocks import encoded_blocks
 
 

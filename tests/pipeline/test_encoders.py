@@ -98,6 +98,27 @@ def test_encoders_of_a_layered_run_are_used_again(small_graph: Graph, quick: Qui
         assert np.array_equal(one.predictions["prob"], two.predictions["prob"])
 
 
+@pytest.mark.parametrize("guard", [None, 1.0])
+def test_the_same_epochs_serve_another_guard(
+    small_graph: Graph, quick: Quick, result: SeedResult, guard: float | None
+) -> None:
+    trained: Trained[Any] = Trained()
+    first = run_seed(quick(**FEW, encoder_shaper={"epochs": 30}), small_graph, 0, trained=trained)
+    other = quick(**FEW, encoder_shaper={"epochs": 30, "guard": guard})
+    alone, shared = run_seed(other, small_graph, 0), run_seed(other, small_graph, 0, trained=trained)
+    for one, two in zip(alone.arms, shared.arms, strict=True):
+        assert np.array_equal(one.predictions["prob"], two.predictions["prob"])
+    told = alone.arms[1], shared.arms[1]
+    for name in ("boundary", "steps", "selected", "notes"):
+        assert getattr(told[0], name) == getattr(told[1], name)
+    assert told[0].more["guard"] == told[1].more["guard"]
+    assert shared.arms[1].seconds["shaping"] == first.arms[1].seconds["shaping"], "no epoch was run again"
+    assert shared.model is not None
+    assert shared.model.config == other
+    if guard:
+        assert told[0].selected["shaping"] == -1 < result.arms[1].selected["shaping"], "the two must differ"
+
+
 def test_it_says_where_shaping_was_not_kept(small_graph: Graph, quick: Quick) -> None:
     result = run_seed(quick(**FEW, encoder_shaper={"epochs": 3, "lr": 1e-12, "weight_decay": 0.0}), small_graph, 0)
     control, shaped = result.arms

@@ -27,6 +27,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -41,8 +42,9 @@ from bes.models.alike import alike, read
 from bes.models.base import is_small
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
+from bes.models.fused import Fused, fused_proba
 from bes.models.guard import mean_gain, share_better
-from bes.models.soft_pull import Fused, SoftPull
+from bes.models.soft_pull import SoftPull
 from bes.models.trust import EdgeTrust
 from bes.training import SELECTED_ON, Callback, Score, Selection, logits_of, node_objective, train
 
@@ -173,19 +175,18 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         graph, split = graph.to(device).without_labels(), split.to(device)
         if encoders.trust_ is not None or encoders.both_views_:
             raise InputError("These encoders are shaped already: give those that they were shaped from.")
-        self.encoders_ = copy.deepcopy(encoders)
-        self.encoders_.device = str(device)
-        network = Fused(self.encoders_.encoders_).to(device).requires_grad_(True)
+        shaped = copy.deepcopy(encoders)
+        shaped.device = str(device)
+        network = Fused(shaped.encoders_).to(device).requires_grad_(True)
         rng = seeding.generator(self.random_state, "dropout", "shaping", device=device)
         part = pick(SELECTED_ON, self.selection, "selection")
         supervised, score = node_objective(split, part)
         seen = _Seen(split, part)
         with torch.no_grad():
             begun = score(seen(network.eval()(graph)))
-        base, graph = graph, self._trusted(graph, split)
+        base, graph = graph, self._trusted(shaped, graph, split)
         pull = SoftPull(self, network, graph, split)
         self.teacher_ = pull.take_teacher(self.teacher, score, split.nodes(part).numel())
-        before = copy.deepcopy(network.state_dict())
         self.log_ = train(
             network,
             lambda hidden: network.read(hidden, graph, rng),
@@ -196,27 +197,39 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
             lr=self.lr,
             weight_decay=self.weight_decay,
             begun=begun,
-            small=is_small(graph, sum(one.conv1.out_channels for one in self.encoders_.encoders_)),
+            small=is_small(graph, sum(one.conv1.out_channels for one in shaped.encoders_)),
             callbacks=callbacks,
         )
         hits = torch.stack(seen.hits)
         self.better_, (self.gain_, self.gain_error_) = share_better(hits), mean_gain(hits)
-        self.epoch_ = self.log_.best_epoch
-        self.asked_ = self.guard if split.nodes(part).numel() else None
-        if self.asked_ is not None and self.better_ < self.asked_:
-            self.epoch_ = -1
-            network.load_state_dict(before)
-        if self.epoch_ < 0:
-            self.encoders_.trust_ = None  # as they came, on the graph as it came
-        network.requires_grad_(False).eval()
-        self.both_views_ = self._reads_both(base, score)
         self.history_ = [
             {"layer": 1, "iteration": epoch, "loss": row["loss"], "score": row["score"], "displacement": by}
             | pull.rows[epoch // self.every]
             for epoch, (row, by) in enumerate(zip(self.log_.history, seen.moved, strict=True))
         ]
-        kept = pull.bands[max(0, self.epoch_) // self.every :][:1]
-        self.band_ = torch.cat([pull.free[:0], *kept]).cpu().numpy()
+        self._shaped, self._bands = shaped, [band.cpu().numpy() for band in pull.bands]
+        return self.decide(encoders, base, split)
+
+    def decide(self, encoders: EncoderEnsemble, graph: Graph, split: NodeSplit) -> Self:
+        """Keep the best epoch or the encoders as they came, by `guard`, and say how predictions are read.
+
+        `fit` ends with it. After `set_params(guard=...)` it decides anew, on the same epochs: give it what `fit` got.
+        """
+        check_is_fitted(self, "history_")
+        self._check()
+        device = seeding.pick_device(self.device)
+        graph, split = graph.to(device).without_labels(), split.to(device)
+        part = pick(SELECTED_ON, self.selection, "selection")
+        self.asked_ = self.guard if split.nodes(part).numel() else None
+        refused = self.asked_ is not None and self.better_ < self.asked_
+        self.epoch_ = -1 if refused else self.log_.best_epoch
+        # Where no epoch is kept: the encoders as they came, on the graph as it came.
+        self.encoders_ = copy.deepcopy(encoders if self.epoch_ < 0 else self._shaped)
+        self.encoders_.device = str(device)
+        Fused(self.encoders_.encoders_).to(device).requires_grad_(False).eval()
+        self.both_views_ = self._reads_both(graph, node_objective(split, part)[1])
+        kept = self._bands[max(0, self.epoch_) // self.every :][:1]
+        self.band_ = np.concatenate([np.empty(0, dtype=np.int64), *kept])
         return self
 
     def _check(self) -> None:
@@ -238,7 +251,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         encoders.both_views_ = score(logits_of(both))[0] >= score(logits_of(own))[0]
         return encoders.both_views_
 
-    def _trusted(self, graph: Graph, split: NodeSplit) -> Graph:
+    def _trusted(self, shaped: EncoderEnsemble, graph: Graph, split: NodeSplit) -> Graph:
         """The graph with its edges weighted, where it can be told which of them join one class."""
         self.explained_, self.weighted_ = 0.0, False
         if self.trust is None:
@@ -248,7 +261,7 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         self.weighted_ = trust.explained_ >= self.trust and trust.weight_.size > 0
         if not self.weighted_:
             return graph
-        self.encoders_.trust_ = trust
+        shaped.trust_ = trust
         return trust.transform(graph)
 
     def facts(self) -> dict[str, Any]:
@@ -281,15 +294,6 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         """The shaped hidden layers `[N, D]`."""
         check_is_fitted(self, "encoders_")
         return self.encoders_.transform(graph)
-
-
-def fused_proba(encoders: EncoderEnsemble, graph: Graph) -> Tensor:
-    """Probability of each class `[N, C]` by the mean of the encoders' own logits, from both views if they say so."""
-    graph = encoders.place(graph)
-    with torch.no_grad():
-        logits, _ = Fused(encoders.encoders_).eval().forward(graph)
-        prob = logits.softmax(1)
-        return read(prob, graph) if encoders.both_views_ else prob
 
 
 class _Seen:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from bes.core import gravity, similarity, soft
@@ -15,7 +15,7 @@ from bes.core.gaussians import ClassSums
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, others
 from bes.models.alike import both_views
-from bes.models.encoders import Encoder
+from bes.models.fused import Fused
 from bes.training import Score, logits_of
 
 if TYPE_CHECKING:
@@ -23,36 +23,6 @@ if TYPE_CHECKING:
 
 #: Teachers that `auto` chooses among, in this order.
 TEACHERS = get_args(soft.Teacher)[1:]
-
-
-class Fused(nn.Module):
-    """Encoders side by side: the mean of their logits, and their hidden layers as one."""
-
-    def __init__(self, encoders: Sequence[Encoder]) -> None:
-        super().__init__()
-        self.encoders = nn.ModuleList(encoders)
-
-    def forward(self, graph: Graph, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """Logits `[N, C]` and hidden layers `[N, D]`; `rng` is the stream of the dropout in training mode."""
-        return self.read(self.embed(graph), graph, rng)
-
-    def embed(self, graph: Graph) -> Tensor:
-        """The hidden layers `[N, D]`, before any dropout."""
-        return torch.cat([one.embed(graph.x, graph.operators) for one in self._each()], dim=1)
-
-    def on(self, graph: Graph) -> Callable[[], Tensor]:
-        """`embed` on a graph that stays as it is while the weights change."""
-        layers = [one.conv1.on(graph.x, graph.operators) for one in self._each()]
-        return lambda: torch.cat([layer().relu_() for layer in layers], dim=1)
-
-    def read(self, hidden: Tensor, graph: Graph, rng: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """What `forward` gives, from the hidden layers."""
-        parts = hidden.split([one.conv1.out_channels for one in self._each()], dim=1)
-        logits = [one.read(part, graph.operators, rng) for one, part in zip(self._each(), parts, strict=True)]
-        return torch.stack(logits).mean(0), hidden
-
-    def _each(self) -> list[Encoder]:
-        return [one for one in self.encoders if isinstance(one, Encoder)]
 
 
 class SoftPull:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,13 +11,14 @@ import numpy as np
 from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.graph.graph import Graph
-from bes.models.encoder_shaper import EncoderShaper, fused_proba
+from bes.models.encoder_shaper import EncoderShaper
 from bes.models.encoders import EncoderEnsemble
+from bes.models.fused import fused_proba
 from bes.pipeline import watching
 from bes.pipeline.methods import Studies, method_arms, resolved, with_networks
 from bes.pipeline.results import ArmResult, SeedResult, clock, kept_rows, score_nodes
 from bes.pipeline.start import Embedded, begin
-from bes.pipeline.trained import Trained
+from bes.pipeline.trained import Trained, epochs_key
 from bes.progress import Watch
 
 
@@ -29,7 +31,8 @@ def run_encoders(
     studies: Studies | None = None,
 ) -> SeedResult:
     """Control, shaped, rivals and methods, paired on one split: `bes` starts from the encoders that `control` is."""
-    start = begin(config, graph, seed, watchers, trained or Trained(keep=False))
+    trained = trained or Trained(keep=False)
+    start = begin(config, graph, seed, watchers, trained)
     blind, task = start.graph, start.task
 
     def score(arm: str, encoders: EncoderEnsemble, seconds: dict[str, float]) -> ArmResult:
@@ -41,11 +44,17 @@ def run_encoders(
         result.more |= start.more
         return result
 
-    seconds = {"encoders": start.seconds, "shaping": 0.0}
-    plain = score("control", start.encoders, dict(seconds))
-    with clock(seconds, "shaping"):
+    def shape() -> tuple[EncoderShaper, float]:
+        began = time.perf_counter()
         steps = watching.stage(watchers, "shaping of bes", config.encoder_shaper.epochs)
         shaper = make_encoder_shaper(config, seed).fit(start.encoders, blind, start.split, steps)
+        return shaper, time.perf_counter() - began
+
+    seconds = {"encoders": start.seconds, "shaping": 0.0}
+    plain = score("control", start.encoders, dict(seconds))
+    shaper, seconds["shaping"] = trained.made(epochs_key(config), shape)
+    if shaper.guard != config.encoder_shaper.guard:
+        shaper.set_params(guard=config.encoder_shaper.guard).decide(start.encoders, blind, start.split)
     shaped = score("bes", shaper.encoders_, seconds)
     describe(shaped, shaper)
     arms = [plain, shaped, *method_arms(with_networks(resolved(config)), graph, seed, task, watchers, studies)]

@@ -36,6 +36,11 @@ def shaping_key(config: RunConfig) -> str:
     return f"shaping {config.crossfit} {config.shaper.model_dump_json()}"
 
 
+def epochs_key(config: RunConfig) -> str:
+    """The same text where the same encoders are shaped by the same epochs, whatever the guard then makes of them."""
+    return f"epochs {config.encoder_shaper.model_copy(update={'guard': None}).model_dump_json()}"
+
+
 def control_key(config: RunConfig) -> str:
     """The same text where the same encoders are decoded in the same way without shaping."""
     return f"control {config.decoder.model_dump_json()} {config.selection}"

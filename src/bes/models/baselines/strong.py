@@ -22,8 +22,9 @@ from bes.models.baselines.method import Method
 from bes.models.baselines.node_problem import NodeProblem
 from bes.models.baselines.options import Count, Dropped, Natural, NonNegative
 from bes.models.baselines.problem import Answer, Problem
-from bes.models.encoder_shaper import EncoderShaper, fused_proba
+from bes.models.encoder_shaper import EncoderShaper
 from bes.models.encoders import EncoderEnsemble
+from bes.models.fused import fused_proba
 
 
 @dataclass(frozen=True)
