@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from bes import seeding
-from bes.config import RunConfig, as_written
+from bes.config import RunConfig
 from bes.core import storage
 from bes.core.shaper import BoundaryShaper
 from bes.errors import InputError
@@ -27,6 +27,7 @@ from bes.models.decoders import Decoder, DecoderNet
 from bes.models.encoders import Encoder, EncoderEnsemble
 from bes.models.fused import fused_proba
 from bes.models.trust import EdgeTrust
+from bes.run_ids import as_written
 
 FORMAT = "bes-node-model"
 VERSION = 1

@@ -1,9 +1,8 @@
-"""One frozen object drives Python, the command line and YAML; its canonical JSON names a run."""
+"""One frozen object drives Python, the command line and YAML."""
 
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -262,45 +261,12 @@ class RunConfig(_Frozen):
 
     def canonical(self) -> str:
         """The configuration as JSON with sorted keys: the same text for the same run."""
-        return _sorted_json(self.model_dump(mode="json"))
+        return sorted_json(self.model_dump(mode="json"))
 
 
-def _sorted_json(content: dict[str, Any]) -> str:
+def sorted_json(content: Mapping[str, Any]) -> str:
+    """The same text for the same content."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
-
-
-#: Sections by how shaping is done that it has no part in.
-_IDLE = {"layers": {"encoder_shaper"}, "encoders": {"shaper"}}
-
-#: Options that a full batch, which `auto` is until a run settles it, has no use for.
-_PARTS = {"batching", "n_parts", "parts_per_step"}
-
-#: Options that came when there were records already, with the value at which all is as it was: run ids are too.
-_LATER = (
-    ("encoder_shaper", "trust", 0.2),
-    ("encoder_shaper", "sizes", None),
-    ("shaper", "displacement_sample", None),
-)
-
-
-def as_written(content: Mapping[str, Any]) -> RunConfig:
-    """A configuration that was kept, perhaps before some options came: those are at what was done then."""
-    full = dict(content)
-    for section, name, usual in _LATER:
-        if isinstance(full.get(section), Mapping):
-            full[section] = {name: usual, **full[section]}
-    return validate(RunConfig, full)
-
-
-def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str) -> str:
-    """Names one record: what its configuration uses, data, library version, seed and arm."""
-    idle = _IDLE[config.shaping] | (set() if config.batching == "parts" else _PARTS)
-    used = config.model_dump(mode="json", exclude=idle)
-    for section, name, usual in _LATER:
-        if section in used and used[section][name] == usual:
-            del used[section][name]
-    text = "\n".join([_sorted_json(used), data_hash, version, str(seed), arm])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _unknown_preset(name: str) -> str:

@@ -15,13 +15,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bes.config import RunConfig, as_written, run_id
+from bes.config import RunConfig
 from bes.errors import InputError
 from bes.files import PART, save_npz, whole_file
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
 from bes.pipeline.results import ArmResult, SeedResult
 from bes.pipeline.tuning import Study
+from bes.run_ids import as_written, run_id
 
 #: The file of a run's graph.
 GRAPH = "graph.npz"

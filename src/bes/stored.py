@@ -10,13 +10,14 @@ from typing import Any
 import torch
 
 from bes.checkpoint import NodeModel
-from bes.config import RunConfig, as_written
+from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.arrays import Array, load_arrays
 from bes.graph.graph import Graph
 from bes.graph.readers import read_npz
 from bes.graph.variants import MARK
 from bes.records import GRAPH, MODELS
+from bes.run_ids import as_written
 
 #: What every record has, and StoredRun relies on.
 _KEYS = {"seed": int, "arm": str, "task": str, "metrics": dict}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from bes.config import run_id
 from bes.errors import InputError
 from bes.pipeline import batching, check, run_seed
 from bes.pipeline.batching import memory_of, parts_of, sentence, settled
+from bes.run_ids import run_id
 
 
 def test_auto_is_full_while_memory_is_enough(quick, small_graph, monkeypatch):

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from bes.bench.units import Unit
-from bes.config import RunConfig, as_written, run_id
+from bes.config import RunConfig
 from bes.errors import InputError
 from bes.files import alone_in, free_name, whole_file
 from bes.records import RECORDS, append_lines, library_version, read_lines, writing
+from bes.run_ids import as_written, run_id
 from bes.summary import Record
 
 

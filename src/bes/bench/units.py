@@ -15,7 +15,7 @@ import torch
 
 from bes.bench.convergence import Curves, converged
 from bes.bench.model import PAIRED, Ask, Picture, Suite
-from bes.config import RunConfig, run_id
+from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.pipeline import check, run_rival, run_seed
@@ -24,6 +24,7 @@ from bes.pipeline.results import ArmResult, SeedResult
 from bes.pipeline.trained import Trained, encoder_key
 from bes.pipeline.tuning import Study
 from bes.records import library_version, record_of, versions
+from bes.run_ids import run_id
 
 
 @dataclass(frozen=True)
