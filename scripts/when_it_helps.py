@@ -11,8 +11,8 @@ from results_claims import Family, Sheets, beyond, family, line, values
 
 from bes.bench import stats
 from bes.bench.fill import FilledSheet
+from bes.bench.suites.parts import ALONE
 from bes.bench.suites.settings import CONTROL
-from bes.bench.suites.shaping import ALONE
 
 PAGE = ROOT / "docs" / "guide" / "when-it-helps.md"
 PICTURE = PAGE.parent / "when-it-helps.png"
@@ -26,6 +26,13 @@ SITUATIONS = {
     "60% labelled, features left out": "features-left-out",
 }
 
+#: The same on graphs that no setting was chosen on.
+ELSEWHERE = {
+    "5 labels a class": "unseen-5",
+    "20 labels a class": "unseen-20",
+    "60% of the nodes labelled": "unseen-full",
+}
+
 #: What it is held against beside the control, by row and column.
 RIVALS = {
     "pseudo-labels": "over pseudo-labels",
@@ -36,7 +43,7 @@ RIVALS = {
 
 def page(sheets: Sheets) -> str:
     found = {title: family(sheets[name], "BES", CONTROL) for title, name in SITUATIONS.items()}
-    blocks = [_situation(title, sheets, gains) for title, gains in found.items()]
+    blocks = [*(_situation(title, sheets, gains) for title, gains in found.items()), _elsewhere(sheets)]
     picture = f"![Gain by situation]({PICTURE.name})\n\n" if any(found.values()) else ""
     reading = READING if all(found.values()) else ""
     return TEXT.format(picture=picture, situations="\n\n".join(blocks), reading=reading)
@@ -69,6 +76,20 @@ def _situation(title: str, sheets: Sheets, gains: Family) -> str:
     }
     beside = "".join(f" Gain {column}: {gained(one)}" for column, one in complete.items())
     return f"### {title}\n\n{gained(gains)}{kept if same else ''}{whole}{beside}\n\n" + "\n".join(rows)
+
+
+def _elsewhere(sheets: Sheets) -> str:
+    """Whether it holds where nothing was chosen: a line a situation, with the gain on each graph."""
+    lines = []
+    for title, name in ELSEWHERE.items():
+        gains = family(sheets[name], "BES", CONTROL)
+        each = "; ".join(f"{graph} {line(paired)}" for graph, (paired, _) in gains.items())
+        lines.append(f"- {title}: " + (f"{gained(gains)} {each}." if gains else "not measured yet."))
+    return (
+        "### Graphs that no setting was chosen on\n\n"
+        "Gains over the same encoders without shaping; AUC and controls are on [their page](../results/unseen-graphs.md)."
+        "\n\n" + "\n".join(lines)
+    )
 
 
 def _beside(paired: stats.Paired, usual: int) -> str:

@@ -5,31 +5,32 @@ from __future__ import annotations
 import pytest
 
 from bes.bench.model import Ask, Suite
-from bes.bench.suites import SUITES, shaping
+from bes.bench.suites import SUITES, parts, shaping
 from bes.config import RunConfig
 
-FOUR = ("few-labels", "noisy-graphs", "full-labels", "no-labels")
+EVERY = ("few-labels", "noisy-graphs", "full-labels", "unseen-graphs", "no-labels")
+LARGE = ("pubmed", "coauthor_cs", "amazon_computers")
 
 
 def asks(suite: Suite) -> dict[tuple[str, str, str], Ask]:
     return {(sheet.name, cell.row, cell.column): cell.ask for sheet in suite.sheets for cell in sheet.cells if cell.ask}
 
 
-@pytest.mark.parametrize("name", FOUR)
+@pytest.mark.parametrize("name", EVERY)
 def test_splits_are_fresh_and_enough(name: str) -> None:
     suite = SUITES[name]()
     assert suite.name == name
     for ask in asks(suite).values():
         assert min(ask.seeds) == 100, "earlier splits were looked at while choosing"
-        assert len(ask.seeds) == (10 if ask.config.dataset in ("pubmed", "coauthor_cs") else 20)
+        assert len(ask.seeds) == (10 if ask.config.dataset in LARGE else 20)
         assert ask.config.selection == "validation"
 
 
-@pytest.mark.parametrize("name", FOUR)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_note_says_what_its_rows_are_and_names_no_other(name: str) -> None:
     for sheet in SUITES[name]().sheets:
         rows = {cell.row for cell in sheet.cells}
-        for row in shaping._ROWS:
+        for row in parts.ROWS:
             assert (f"(`{row}`)" in sheet.note) == (row in rows)
 
 
@@ -45,14 +46,14 @@ def test_rows_differ_from_bes_in_what_they_name_alone() -> None:
     bes = found["few-labels-20", "BES", "Cora"].config
     assert bes == RunConfig.build("cora", preset="strong", given={"split": "low:20"})
     assert found["few-labels-20", "BES without shaping", "Cora"].config == bes, "paired: one run"
-    for row, parts in shaping.PARTS.items():
+    for row, given in parts.PARTS.items():
         config = found["few-labels-20", row, "Cora"].config
         changed = config.encoder_shaper.model_dump()
-        assert {key: changed[key] for key in parts} == dict(parts)
+        assert {key: changed[key] for key in given} == dict(given)
         same = {"encoder_shaper": bes.encoder_shaper}
         assert config.model_copy(update=same) == bes
         assert config.encoder_shaper.epochs == bes.encoder_shaper.epochs
-    for row, method in shaping.ALONE.items():
+    for row, method in parts.ALONE.items():
         ask = found["few-labels-20", row, "Cora"]
         assert ask.arm == method
         options = ask.config.methods[method]
@@ -68,7 +69,7 @@ def test_noise_is_in_the_name_of_the_graph() -> None:
 
 def test_controls_of_noise_take_the_graph_as_it_is() -> None:
     found = asks(shaping.noisy_graphs())
-    trust = {row: found["noisy-edges", row, "Cora"].config.encoder_shaper.trust for row in shaping.NOISY_PARTS}
+    trust = {row: found["noisy-edges", row, "Cora"].config.encoder_shaper.trust for row in parts.NOISY_PARTS}
     own = found["noisy-edges", "BES", "Cora"].config.encoder_shaper.trust
     assert own is not None
     assert {row for row, value in trust.items() if value == own} == {"without gravity", "trusted edges alone"}
@@ -77,7 +78,7 @@ def test_controls_of_noise_take_the_graph_as_it_is() -> None:
 
 def test_gravity_is_added_to_pseudo_labels_alone() -> None:
     found = asks(shaping.few_labels())
-    plain, band, hopeless = (found["few-labels-band", row, "Cora"].config for row in shaping.BAND_PARTS)
+    plain, band, hopeless = (found["few-labels-band", row, "Cora"].config for row in parts.BAND_PARTS)
     assert plain == found["few-labels-20", "pseudo-labels", "Cora"].config, "one run for both sheets"
     for config, share in ((band, 0.25), (hopeless, 0.5)):
         changed = {"gravity": 0.3, "band": share}
@@ -89,6 +90,19 @@ def test_full_labels_is_on_the_graphs_of_the_arena() -> None:
     sheet = shaping.full_labels().sheets[0]
     assert sheet.columns == SUITES["arena-nodes"]().sheets[0].columns
     assert {cell.ask.config.preset for cell in sheet.cells if cell.ask} == {"strong"}
+
+
+def test_unseen_graphs_are_in_no_other_suite_of_shaping_and_run_as_all_others() -> None:
+    found = asks(shaping.unseen_graphs())
+    graphs = {ask.config.dataset for ask in found.values()}
+    seen = {ask.config.dataset for name in EVERY if name != "unseen-graphs" for ask in asks(SUITES[name]()).values()}
+    assert len(graphs) == 4
+    assert not graphs & seen
+    for sheet, split in (("unseen-20", "low:20"), ("unseen-5", "low:5"), ("unseen-full", "random")):
+        bes = found[sheet, "BES", "Twitch ES"].config
+        assert bes == RunConfig.build("twitch_es", preset="strong", given={"split": split})
+        for row in ("BES", "BES without shaping", "pseudo-labels", "look-alikes alone", "GCN"):
+            assert found[sheet, row, "Twitch ES"].config == found[f"{sheet}-auc", row, "Twitch ES"].config, "one run"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ SUITES: dict[str, Callable[[], Suite]] = {
     "few-labels": shaping.few_labels,
     "noisy-graphs": shaping.noisy_graphs,
     "full-labels": shaping.full_labels,
+    "unseen-graphs": shaping.unseen_graphs,
     "no-labels": shaping.no_labels,
     "shaping-process": pictures.shaping_process,
     "encoders": pictures.encoders,

@@ -25,7 +25,10 @@ DATASETS = {
     "Wisconsin": "wisconsin",
     "Actor": "actor",
     "Amazon Photo": "amazon_photo",
+    "Amazon Computers": "amazon_computers",
     "Coauthor CS": "coauthor_cs",
+    "Twitch ES": "twitch_es",
+    "Minesweeper": "minesweeper",
     "ogbn-arxiv": "ogbn-arxiv",
     "ogbl-collab": "ogbl-collab",
 }
