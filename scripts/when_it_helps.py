@@ -87,8 +87,8 @@ def _elsewhere(sheets: Sheets) -> str:
         lines.append(f"- {title}: " + (f"{gained(gains)} {each}." if gains else "not measured yet."))
     return (
         "### Graphs that no setting was chosen on\n\n"
-        "Gains over the same encoders without shaping; AUC and controls are on [their page](../results/unseen-graphs.md)."
-        "\n\n" + "\n".join(lines)
+        "Gains over the same encoders without shaping; AUC and controls are on "
+        "[their page](../results/unseen-graphs.md).\n\n" + "\n".join(lines)
     )
 
 

@@ -142,8 +142,9 @@ def unseen_graphs() -> Suite:
     title = "Graphs that no setting was chosen on"
     rows = {row: PARTS[row] for row in ("pseudo-labels", "look-alikes alone")}
     note = (
-        "All settings were chosen on other graphs. These were first run when that was done, splits 0 to 4 for a look, "
-        "which changed nothing. Two classes of Minesweeper and Twitch ES are of unequal size: there AUC says more. "
+        "All settings were chosen on other graphs. These were first run when that was done, some of splits 0 to 4 for "
+        "a look, which changed nothing. Minesweeper and Twitch ES have two classes of unequal size: there AUC says "
+        "more. "
     )
     sheets = tuple(
         strong_sheet(
