@@ -13,6 +13,9 @@ MIB = 2**20
 #: Where Linux tells of memory: of all, of this process, and what a group of processes, such as a container, may take.
 MEMINFO, STATM, CGROUP = Path("/proc/meminfo"), Path("/proc/self/statm"), Path("/sys/fs/cgroup")
 
+#: Where it tells of the processor.
+CPUINFO = Path("/proc/cpuinfo")
+
 #: Memory is kept where so many times as much is free as the process has.
 ROOM = 3
 
@@ -54,6 +57,15 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
         return os.cpu_count() or 1
+
+
+def processor() -> str:
+    """Who made the processor, such as GenuineIntel or AuthenticAMD; empty where the system does not tell."""
+    try:
+        lines = CPUINFO.read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id")), "")
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from bes import seeding
 from bes.core.rows import blocks
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
+from bes.products import linear
 from bes.scale.inference import Sweep
 from bes.scale.memory import kept_propagated
 from bes.threads import STEP, step_size
@@ -115,7 +115,7 @@ class FilterConv(Conv):
     def transform(self, propagated: Tensor) -> Tensor:
         """[P_0 X, P_1 X, ...] [W_0; W_1; ...] + b."""
         weights, bias = self.weights()
-        return F.linear(propagated, weights[0] if len(weights) == 1 else torch.cat(tuple(weights), dim=1), bias)
+        return linear(propagated, weights[0] if len(weights) == 1 else torch.cat(tuple(weights), dim=1), bias)
 
     def forward(self, x: Features, ops: Operators) -> Tensor:
         if not isinstance(x, Sparse) and self.in_channels < self.out_channels:
@@ -131,8 +131,8 @@ def project(x: Features, weights: Sequence[Tensor]) -> Sequence[Tensor]:
     if isinstance(x, Sparse):  # sparse products want their dense factor row by row
         return [x @ weight.t().contiguous() for weight in weights]
     if len(weights) == 1:
-        return (x @ weights[0].t(),)
-    parts: Sequence[Tensor] = (x @ torch.cat(tuple(weights)).t()).split(weights[0].shape[0], dim=1)
+        return (linear(x, weights[0]),)
+    parts: Sequence[Tensor] = linear(x, torch.cat(tuple(weights))).split(weights[0].shape[0], dim=1)
     return parts
 
 

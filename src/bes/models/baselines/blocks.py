@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from bes.products import times
+
 #: Entries of one block: 4 million floats are 16 MiB.
 BLOCK = 1 << 22
 
@@ -52,8 +54,8 @@ class _RowLogSumExp(torch.autograd.Function):
             (rows, logits.sub_(top[rows, None]).exp_()) for rows, logits in _blocks(a, b, ctx.scale, ctx.skip_self)
         )
         for rows, weight in ctx.held or again:
-            to_a[rows] = share[rows] * (weight @ b)  # rows are scaled in what is narrow
-            to_b += weight.T @ (share[rows] * a[rows])
+            to_a[rows] = share[rows] * times(weight, b)  # rows are scaled in what is narrow
+            to_b += times(weight.T, share[rows] * a[rows])
         return to_a, to_b, None, None
 
 
@@ -62,7 +64,7 @@ def _blocks(a: Tensor, b: Tensor, scale: float, skip_self: bool) -> Iterator[tup
     step = max(1, BLOCK // max(1, len(b)))
     for start in range(0, len(a), step):
         rows = slice(start, min(start + step, len(a)))
-        logits = torch.matmul(a[rows], b.T).mul_(scale)
+        logits = times(a[rows], b.T).mul_(scale)
         if skip_self:
             logits.diagonal(start).fill_(-torch.inf)
         yield rows, logits

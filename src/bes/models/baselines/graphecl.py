@@ -39,7 +39,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators
@@ -50,6 +49,7 @@ from bes.models.baselines.options import Count, Natural, NonNegative, Positive
 from bes.models.baselines.problem import Embed, Problem
 from bes.models.convs import GCNConv, Linear
 from bes.optim import Adam
+from bes.products import linear, times
 
 
 class BareGCNConv(GCNConv):
@@ -125,7 +125,7 @@ class GraphECLNetwork(nn.Module):
 def chained(h: Tensor, inner: nn.Module, outer: nn.Module) -> Tensor:
     """outer(inner(h)) of two linear maps, by the product of their weights."""
     weight, bias = outer.get_parameter("weight"), outer.get_parameter("bias")
-    return F.linear(h, weight @ inner.get_parameter("weight"), weight @ inner.get_parameter("bias") + bias)
+    return linear(h, times(weight, inner.get_parameter("weight")), weight @ inner.get_parameter("bias") + bias)
 
 
 @dataclass(frozen=True)

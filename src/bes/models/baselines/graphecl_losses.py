@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from bes.graph.sparse import Operators, Sparse
 from bes.models.baselines.blocks import BLOCK, row_logsumexp
+from bes.products import times
 
 #: Up to this many products of pairs are held, which spares making them a second time: 100 MB.
 HELD = 25_000_000
@@ -26,7 +27,7 @@ def unit(x: Tensor) -> Tensor:
 def log_partition(a: Tensor, b: Tensor, tau: float) -> Tensor:
     """log sum_k exp(a_v . b_k / tau) `[N]`."""
     if len(a) * len(b) <= HELD:
-        return torch.matmul(a, b.T).div_(tau).logsumexp(1)
+        return times(a, b.T).div_(tau).logsumexp(1)
     return row_logsumexp(a, b, 1 / tau)
 
 

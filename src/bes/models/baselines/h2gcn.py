@@ -32,6 +32,7 @@ from bes.models.baselines.h2gcn_hops import Hops, hops_of
 from bes.models.baselines.method import Supervised
 from bes.models.baselines.options import Count, Dropped
 from bes.models.baselines.problem import Network, Problem, Staged
+from bes.products import linear
 
 
 class H2GCNNetwork(Staged):
@@ -64,7 +65,7 @@ class H2GCNNetwork(Staged):
     def finish(self, begun: Tensor, graph: Graph, rng: torch.Generator | None = None) -> Tensor:
         if not self.dropout:
             return self.folded(begun, hops_of(graph.operators))
-        return (dropout(begun, self.dropout, rng) if self.training else begun) @ self.read.t()
+        return linear(dropout(begun, self.dropout, rng) if self.training else begun, self.read)
 
     def rounds_of(self, start: Tensor, hops: Hops) -> Tensor:
         """[R_0 | ... | R_K] of R_0 `[N, hidden]`."""

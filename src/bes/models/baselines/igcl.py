@@ -46,11 +46,13 @@ from torch.nn import functional as F
 
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
+from bes.models.base import project
 from bes.models.baselines.blocks import BLOCK, row_logsumexp
 from bes.models.baselines.method import SelfSupervised
 from bes.models.baselines.options import Count, Natural, NonNegative, Positive, Share
 from bes.models.baselines.problem import Embed, Problem
 from bes.optim import Adam
+from bes.products import linear
 from bes.scale.partition import Partitioner, added_up, partition
 
 Norm = Literal["layer", "batch", "none"]
@@ -70,10 +72,8 @@ class LinearEncoder(nn.Module):
 
     def mapped(self, x: Features) -> Tensor:
         """x W + b."""
-        z = x @ self.weight
-        if self.bias is not None:
-            z += self.bias
-        return z
+        (z,) = project(x, (self.weight.t(),))
+        return z if self.bias is None else z.add_(self.bias)
 
     def forward(self, x: Features) -> Tensor:
         out: Tensor = self.norm(self.mapped(x))
@@ -94,7 +94,7 @@ class Predictor(nn.Module):
         for i, layer in enumerate(self.layers):
             if i:
                 h = F.elu(h) if self.elu else h.relu()
-            h = layer(h)
+            h = linear(h, layer.get_parameter("weight"), layer.get_parameter("bias"))
         return h
 
 

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from bes.products import times
+
 #: Entries of one block: half a million floats are 2 MiB, which the cache holds.
 BLOCK = 1 << 19
 
@@ -60,8 +62,8 @@ class _BothLogSumExp(torch.autograd.Function):
         to_a, to_b = torch.empty_like(a), torch.zeros_like(b)
         for part, made in ctx.held or _blocks(a, b, ctx.scale):
             weight = made * (by_rows[part, None] + by_columns)
-            to_a[part] = weight @ b
-            to_b += weight.T @ a[part]
+            to_a[part] = times(weight, b)
+            to_b += times(weight.T, a[part])
         return to_a, to_b, None
 
 
@@ -70,7 +72,7 @@ def _blocks(a: Tensor, b: Tensor, scale: float) -> Iterator[tuple[slice, Tensor]
     step = max(1, BLOCK // max(1, len(b)))
     for start in range(0, len(a), step):
         part = slice(start, min(start + step, len(a)))
-        weight = torch.matmul(a[part], b.T).mul_(scale).exp_()
+        weight = times(a[part], b.T).mul_(scale).exp_()
         weight.diagonal(start).zero_()
         yield part, weight
 

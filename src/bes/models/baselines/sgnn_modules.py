@@ -12,7 +12,9 @@ from torch.nn import functional as F
 
 from bes.graph.graph import Graph
 from bes.graph.sparse import Features, Operators, Sparse
+from bes.models.base import project
 from bes.optim import Adam
+from bes.products import times
 
 Act = Literal["linear", "relu", "leaky"]
 
@@ -62,8 +64,8 @@ class Source:
     def times(self, weight: Tensor, rows: Tensor | None) -> Tensor:
         """Rows of inner(P) W; None is all."""
         if rows is not None and isinstance(self.bent, Tensor) and len(rows) < len(self.bent):
-            return self.bent[rows] @ weight
-        product = self.bent @ weight
+            return times(self.bent[rows], weight)
+        (product,) = project(self.bent, (weight.t(),))
         for _ in range(self.after):
             product = self.ops.gcn @ product
         return product if rows is None else product.index_select(0, rows)
@@ -97,8 +99,8 @@ class Module(nn.Module):
             return activate(source.times(self.weight, rows), layer.act, layer.slope)
         spread = source.spread
         assert isinstance(spread, Tensor)
-        mixed = activate((spread if rows is None else spread[rows]) @ self.mix, layer.inner, layer.slope)
-        return activate(mixed @ self.weight, layer.act, layer.slope)
+        mixed = activate(times(spread if rows is None else spread[rows], self.mix), layer.inner, layer.slope)
+        return activate(times(mixed, self.weight), layer.act, layer.slope)
 
     def penalised(self) -> list[Tensor]:
         """W and, where it is trained, U."""
@@ -148,7 +150,7 @@ class Stack:
                 module.mix = nn.Parameter(torch.eye(source.x.shape[1], device=source.x.device))
             self._train(module, source, self.targets[i])
             if module.mix is not None:
-                self.targets[i - 1] = source.x @ module.mix.detach()
+                (self.targets[i - 1],) = project(source.x, (module.mix.detach().t(),))
 
     def _train(self, module: Module, source: Source, target: Tensor | None) -> Tensor:
         optimizer = Adam(module.parameters(), lr=module.layer.lr, fused=True)
