@@ -46,6 +46,7 @@ LINES = [
         peak_mib=1400.0,
         used_mib=1000.0,
     ),
+    line("product", "none", "hidden layer", 10.0, 25.0, onednn=True),
 ]
 
 
@@ -57,6 +58,10 @@ def test_every_part_is_told_with_what_is_reached() -> None:
     assert "Not measured: sage on cora, gat on cora," in text
     assert "Of the 2 ratios that are asked for" in text
     assert "1 hold." in text
+    assert "| hidden layer | 10.0 | 25.0 | 2.5 |" in text
+    assert "On this processor they go to oneDNN" in text
+    other = [{**one, "onednn": False} if one["kind"] == "product" else one for one in LINES]
+    assert "On this processor both are the same" in page(other, "figures/speed.png")
     assert "Below 60% here: sparse product, gcn." in text
     assert "reach 40% of it" in text
     assert "200 ms, 1,400 MiB | 1.30 | 1.00 | 1.00 |" in text

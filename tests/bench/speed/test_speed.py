@@ -14,6 +14,7 @@ from bes.bench import speed
 from bes.bench.speed import rivals
 from bes.bench.speed.kept import Kept
 from bes.bench.speed.model import Timing, in_turns
+from bes.bench.speed.products import products
 from bes.bench.speed.rivals import CONVOLUTIONS, GRAPHS, WIDTH, _pyg, conv_steps, our_step, their_step
 from bes.bench.speed.roofline import Reading, _sparse, roofline
 from bes.bench.speed.stages import stages
@@ -21,6 +22,7 @@ from bes.graph.graph import Graph
 from bes.graph.sparse import Operators
 from bes.graph.splits import make_split
 from bes.models.convs import CONVS
+from bes.products import by_onednn
 
 
 def test_calls_take_turns_and_the_first_of_each_does_not_count() -> None:
@@ -69,6 +71,15 @@ def test_bytes_of_a_sparse_product_are_counted() -> None:
     csr = Operators(edges, 3).sum.csr
     index = csr.col_indices().element_size()
     assert _sparse(csr, 5).bytes == 4 * (4 + index + 20) + 3 * (index + 20)
+
+
+def test_products_are_held_against_torchs_own() -> None:
+    found = list(products({"small": (40, 8, 4, False), "both learn": (40, 8, 4, True)}))
+    assert [(one.kind, one.name) for one in found] == [("product", "small"), ("product", "both learn")]
+    for one in found:
+        assert one.ratio is not None
+        assert one.ratio > 0
+        assert one.more == {"onednn": by_onednn()}
 
 
 def test_the_roofline_says_shares_of_two_limits() -> None:

@@ -8,6 +8,7 @@ from time import monotonic
 from bes.bench.speed.growth import LARGE, WORK, grow
 from bes.bench.speed.kept import Kept
 from bes.bench.speed.model import Timing
+from bes.bench.speed.products import products
 from bes.bench.speed.rivals import conv_steps
 from bes.bench.speed.roofline import roofline
 from bes.bench.speed.stages import stages
@@ -21,12 +22,13 @@ NAME, TITLE = "speed", "Speed: ratios against PyTorch Geometric, stages, this ma
 PARTS: dict[str, Callable[[Kept, int], Iterator[Timing]]] = {
     "conv-step": lambda *_: conv_steps(),
     "stage": lambda *_: stages(),
+    "product": lambda *_: products(),
     "roofline": lambda *_: roofline(),
     "growth": lambda kept, large: grow(kept.known("growth", work=WORK), large=large),
 }
 
 #: What `--quick` measures.
-QUICK = ("conv-step", "stage", "roofline")
+QUICK = ("conv-step", "stage", "product", "roofline")
 
 
 def measure(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Literal
 
-Kind = Literal["conv-step", "stage", "roofline", "growth"]
+Kind = Literal["conv-step", "stage", "product", "roofline", "growth"]
 
 
 @dataclass(frozen=True)

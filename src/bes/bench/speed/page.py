@@ -9,18 +9,19 @@ from bes.bench.speed.kept import Line
 from bes.bench.speed.limits import limits
 from bes.bench.speed.rivals import CONVOLUTIONS, GRAPHS
 from bes.bench.speed.tables import one, table
-from bes.bench.speed.text import BARS, BUSY, CONV, HEAD, HUGE, STAGES
+from bes.bench.speed.text import BARS, BUSY, BY_ONEDNN, BY_TORCH, CONV, HEAD, HUGE, PRODUCTS, STAGES
 
 
 def page(lines: Sequence[Line], figure: str) -> str:
     """Markdown; `figure` is where the picture lies, seen from the page."""
-    parts = {kind: [line for line in lines if line["kind"] == kind] for kind in ("conv-step", "stage", "roofline")}
-    grown = [line for line in lines if line["kind"] == "growth"]
+    kinds = ("conv-step", "stage", "product", "roofline", "growth")
+    parts = {kind: [line for line in lines if line["kind"] == kind] for kind in kinds}
     text = [HEAD.format(stamp=stamp_of(lines), busy=_busy(lines), figure=figure)]
     text += [_conv(parts["conv-step"])] if parts["conv-step"] else []
     text += [STAGES.format(table=_stages(parts["stage"]))] if parts["stage"] else []
+    text += [_products(parts["product"])] if parts["product"] else []
     text += [limits(parts["roofline"])] if parts["roofline"] else []
-    text += [growth(grown)] if grown else []
+    text += [growth(parts["growth"])] if parts["growth"] else []
     return "\n".join(text).rstrip() + "\n"
 
 
@@ -100,6 +101,14 @@ def _absent(by: dict[tuple[str, str], Line]) -> str:
     """What was not measured."""
     found = [f"{name} on {graph}" for graph in GRAPHS for name in CONVOLUTIONS if (graph, name) not in by]
     return f" Not measured: {', '.join(found)}." if found else ""
+
+
+def _products(lines: Sequence[Line]) -> str:
+    rows = [[line["name"], one(line["ours_ms"]), one(line["rival_ms"]), one(line["ratio"])] for line in lines]
+    return PRODUCTS.format(
+        table=table(["linear map", "ms", "torch's, ms", "ratio"], rows),
+        by=BY_ONEDNN if all(line["onednn"] for line in lines) else BY_TORCH,
+    )
 
 
 def _pair(line: Line | None) -> str:

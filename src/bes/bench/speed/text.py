@@ -68,11 +68,27 @@ that it follows.
 {table}
 """
 
+PRODUCTS = """## Large dense products
+
+Forward and backward of a linear map as layers make it (`bes.products`), and by torch's own.
+
+{table}
+
+{by}
+"""
+
+BY_ONEDNN = (
+    """On this processor they go to oneDNN: MKL, which torch calls, has its widest instructions for Intel's alone."""
+)
+
+BY_TORCH = """On this processor both are the same: large products go to oneDNN only where MKL, which torch calls, does
+not use the widest instructions that there are."""
+
 LIMITS = """## Products against this machine's limits
 
 Measured limits: {measured}. A product's limit is the roofline: the longer of the time in which the bytes that it must
 move would pass at the rate that the triad reached in the same turns, and of that in which the flops that it must do
-would be done at the rate of the large product.
+would be done at the rate of the large product. Dense products are torch's own here.
 
 {table}
 
