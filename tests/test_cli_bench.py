@@ -53,7 +53,7 @@ def test_every_suite_is_listed(command: Call, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("COLUMNS", "200")
     called = command("bench")
     assert called.code == 0
-    assert len(SUITES) == 22
+    assert len(SUITES) == 23
     for name in (*SUITES, "speed"):
         assert name in called.out
     shown = json.loads(command("bench", "--json").out)
