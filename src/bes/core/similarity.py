@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -25,8 +26,34 @@ def pairwise(z: Tensor, others: Tensor) -> Tensor:
 
 
 def center_distances(z: Tensor, means: Tensor) -> Tensor:
-    """||z_b - mu_c||^2 `[B, C]`, summed over differences: exact also where both are far from the origin."""
-    return (z[:, None, :] - means).square().sum(2)
+    """||z_b - mu_c||^2 `[B, C]`, summed over differences: exact also where both are far from the origin.
+
+    `means` are constants: no gradient goes to them.
+    """
+    found: Tensor = _CenterDistances.apply(z, means)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _CenterDistances(torch.autograd.Function):
+    """Differences `[b, C, D]` of some rows at a time, which a cache holds; none is kept for the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, means: Tensor) -> Tensor:
+        ctx.save_for_backward(z, means)
+        parts = [apart.square_().sum(2) for _, apart in _differences(z, means)]
+        return torch.cat([z.new_empty(0, len(means)), *parts])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        z, means = ctx.saved_tensors
+        parts = [(grad[part, None, :] @ apart).squeeze(1) for part, apart in _differences(z, means)]
+        return 2 * torch.cat([z[:0], *parts]), None
+
+
+def _differences(z: Tensor, means: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Runs of rows with z_b - mu_c `[b, C, D]`."""
+    for part in blocks(len(z), max(1, means.numel())):
+        yield part, z[part, None, :] - means
 
 
 def center_positive(squared: Tensor, y: Tensor, radius: Tensor) -> Tensor:
