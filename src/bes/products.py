@@ -1,7 +1,7 @@
 """Products of dense matrices: by oneDNN where MKL, which torch calls on a CPU, leaves half of the processor idle.
 
 MKL has its widest instructions for Intel's processors alone. oneDNN, which torch brings along too, takes what there is:
-on others with AVX-512 it is more than twice as fast (`bes bench speed` has the ratio on this machine).
+on others with AVX-512 it is much faster (`bes bench speed` has the ratio on this machine).
 """
 
 from __future__ import annotations
