@@ -29,9 +29,10 @@ Reached, test accuracy on random 60/20/20 splits (`make results` writes this fro
   Texas 57.14 ± 0.95 (10).
 - igcl, tuned: Cora 88.04 ± 0.36 (10), Chameleon (filtered) 40.73 ± 1.12 (10), Cornell 66.76 ± 2.35 (10), Texas 74.00 ±
   1.88 (10), Wisconsin 75.60 ± 0.83 (10).
-- igcl, without labels: Cora 87.69 ± 0.53 (10), CiteSeer 74.73 ± 0.54 (10), Amazon Photo 91.14 ± 0.18 (10).
-- igcl-released, tuned: Cora 87.22 ± 0.53 (10), Cornell 72.16 ± 2.58 (10), Texas 81.71 ± 2.34 (10), Wisconsin 81.20 ±
-  0.68 (10).
+- igcl, without labels: Cora 87.48 ± 0.30 (20), CiteSeer 74.57 ± 0.38 (20), Amazon Photo 91.44 ± 0.14 (20).
+- igcl-released, tuned: Cora 87.22 ± 0.53 (10), CiteSeer 74.70 ± 0.48 (10), PubMed 86.76 ± 0.27 (10), Chameleon
+  (filtered) 40.78 ± 1.19 (10), Squirrel (filtered) 36.44 ± 0.60 (10), Cornell 72.16 ± 2.58 (10), Texas 81.71 ± 2.34
+  (10), Wisconsin 81.20 ± 0.68 (10), Actor 36.78 ± 0.56 (10), Amazon Photo 90.65 ± 0.22 (10).
 """
 
 from __future__ import annotations

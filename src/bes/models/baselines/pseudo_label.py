@@ -15,7 +15,8 @@ Expected, over the same GCN with 20 labels a class, features scaled by row, 300 
 CiteSeer +1.88 +- 0.49 (6 splits); with 5 labels a class Cora +1.4 +- 1.0, CiteSeer -2.0 +- 0.7. The BES paper does
 not have it.
 
-Reached: not measured yet.
+Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
+- pseudo-label, tuned: Cora 87.83 ± 0.30 (10), CiteSeer 77.26 ± 0.47 (10).
 """
 
 from __future__ import annotations
