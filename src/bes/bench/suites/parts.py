@@ -91,7 +91,8 @@ def _about(rows: Sequence[str], alone: Sequence[str] = ()) -> str:
     if named:
         text += (
             f"BES and these rows start from the encoders that `{CONTROL}` is, and train them on for as many epochs, "
-            f"under the same guard unless it says otherwise: {'; '.join(named)}. "
+            f"under the same guard unless it says otherwise: {'; '.join(named)}. Rows of some splits were measured at "
+            "different times, from the same encoders trained again, whose rounding had changed by then. "
         )
     if alone:
         text += "A GCN is the method of the arena, 64 wide with features of the same length. "
