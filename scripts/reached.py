@@ -44,6 +44,7 @@ def _paragraph(names: list[str], sheets: Mapping[str, FilledSheet]) -> str:
         own = [cell for sheet in tables for cell in sheet.cells if _is(cell, name)]
         lines += _line(f"{name}, the paper's settings", own)
         lines += _line(f"{name}, tuned", [cell for cell in sheets["arena-nodes"].cells if _is(cell, name)])
+        lines += _line(f"{name}, 64 wide", [cell for cell in sheets["full-labels"].cells if _is(cell, name)])
         lines += _line(f"{name}, without labels", [c for c in sheets["no-labels-accuracy"].cells if _is(c, name)])
     if not lines:
         return "Reached: not measured yet."

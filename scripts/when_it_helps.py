@@ -33,6 +33,18 @@ ELSEWHERE = {
     "60% of the nodes labelled": "unseen-full",
 }
 
+#: What balanced accuracy, where it chooses, leaves of the gain, and what it is worth to the control and to BES.
+BALANCING = {
+    "balanced": ("BES, balanced", f"{CONTROL}, balanced"),
+    "the balanced control over the control": (f"{CONTROL}, balanced", CONTROL),
+    "balanced BES over BES": ("BES, balanced", "BES"),
+}
+
+BALANCED_TEXT = (
+    "With `--set scoring=balanced_accuracy` validation counts classes alike in all that it chooses, in both arms: the "
+    "lines called balanced are that. "
+)
+
 #: What it is held against beside the control, by row and column.
 RIVALS = {
     "pseudo-labels": "over pseudo-labels",
@@ -86,13 +98,25 @@ def _elsewhere(sheets: Sheets) -> str:
         "Twitch ES and Minesweeper one class has most of the nodes: there accuracy rises when predictions drift to "
         "that class, with few labels a constant guess beats both arms, and AUC is what counts. Where AUC falls, "
         "shaping does harm, whatever accuracy says; the guard, which asks validation for accuracy, does not see it. "
+        f"{BALANCED_TEXT if _balanced(sheets) else ''}"
         "Chameleon's filtered form is one of the graphs that the guard was chosen on.\n\n"
         + "\n".join(
             f"- {title}, {metric}: {_each(family(sheets[name + suffix], 'BES', CONTROL))}"
             for title, name in ELSEWHERE.items()
             for metric, suffix in (("accuracy", ""), ("AUC", "-auc"))
         )
+        + "".join(f"\n- {title}, AUC, {what}: {_each(gains)}" for title, what, gains in _balanced(sheets))
     )
+
+
+def _balanced(sheets: Sheets) -> list[tuple[str, str, Family]]:
+    """What came of counting classes alike, by situation."""
+    return [
+        (title, what, gains)
+        for title, name in ELSEWHERE.items()
+        for what, pair in BALANCING.items()
+        if (gains := family(sheets[f"{name}-auc"], *pair))
+    ]
 
 
 def _each(gains: Family) -> str:

@@ -45,7 +45,8 @@ def test_methods_are_printed_with_the_verdict(stored: StoredRun, printed: String
     places = []
     for row in methods.rows(stored.records):
         name = f"{row['method']} *" if row["best"] else row["method"]
-        figures = [row["validation"]["accuracy"], *row["test"].values()]
+        shown = [text for title, text in row["test"].items() if title != "balanced accuracy"]  # it is for its own runs
+        figures = [row["validation"]["accuracy"], *shown]
         places.append(text.index(" │ ".join([name, *figures])))
     assert places == sorted(places)
     assert text.count(" * │") == 1
@@ -53,6 +54,13 @@ def test_methods_are_printed_with_the_verdict(stored: StoredRun, printed: String
     assert f"{stored.records[0]['arm']}, seed 0: It was [odd]." in text
     assert f"Report: {REPORT}" in text
     assert "bes - control" not in text
+
+
+def test_what_validation_counted_is_printed_too(stored: StoredRun, printed: StringIO) -> None:
+    records = [{**record, "config": {**record["config"], "scoring": "balanced_accuracy"}} for record in stored.records]
+    for row in methods.short(records):
+        assert {"validation balanced accuracy", "test balanced accuracy", "test accuracy"} <= set(row)
+    assert printed.getvalue() == ""
 
 
 def test_tuning_and_test_peek_are_in_the_title(

@@ -9,7 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import links as naive
-from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    roc_auc_score,
+)
 
 from bes.metrics import auc, best_threshold, classification, hits, links
 
@@ -27,6 +33,7 @@ def test_against_scikit_learn(scored: tuple[np.ndarray, np.ndarray]) -> None:
     assert classification(truth, prob) == {
         "n": 60,
         "acc": pytest.approx(accuracy_score(truth, prob.argmax(1))),
+        "balanced_acc": pytest.approx(balanced_accuracy_score(truth, prob.argmax(1))),
         "f1": pytest.approx(f1_score(truth, prob.argmax(1), average="macro")),
         "auroc": pytest.approx(roc_auc_score(truth, prob, multi_class="ovr", average="macro")),
     }
@@ -36,7 +43,8 @@ def test_two_classes_have_one_auroc() -> None:
     truth = np.array([0, 0, 1, 1])
     up = np.array([0.1, 0.6, 0.4, 0.8])
     found = classification(truth, np.stack([1 - up, up], 1))
-    assert found == {"n": 4, "acc": 0.5, "f1": 0.5, "auroc": pytest.approx(roc_auc_score(truth, up))}
+    auroc = pytest.approx(roc_auc_score(truth, up))
+    assert found == {"n": 4, "acc": 0.5, "balanced_acc": 0.5, "f1": 0.5, "auroc": auroc}
 
 
 def test_classes_missing_from_the_part(scored: tuple[np.ndarray, np.ndarray]) -> None:
@@ -51,12 +59,12 @@ def test_classes_missing_from_the_part(scored: tuple[np.ndarray, np.ndarray]) ->
 
 def test_one_class_has_no_auroc() -> None:
     prob = np.array([[0.9, 0.1], [0.8, 0.2]])
-    assert classification(np.array([0, 0]), prob) == {"n": 2, "acc": 1.0, "f1": 1.0, "auroc": None}
+    assert classification(np.array([0, 0]), prob) == {"n": 2, "acc": 1.0, "balanced_acc": 1.0, "f1": 1.0, "auroc": None}
 
 
 def test_no_node_has_no_value() -> None:
     found = classification(np.empty(0, dtype=int), np.empty((0, 3)))
-    assert found == {"n": 0, "acc": None, "f1": None, "auroc": None}
+    assert found == {"n": 0, "acc": None, "balanced_acc": None, "f1": None, "auroc": None}
 
 
 #: Few values, so that scores tie; both precisions hold them exactly.

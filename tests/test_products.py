@@ -69,6 +69,18 @@ def test_what_needs_no_gradient_gets_none_and_the_sum_may_be_changed_in_place() 
     assert not times(x, weight.detach()).requires_grad
 
 
+@pytest.mark.usefixtures("forced")
+def test_what_torch_does_otherwise_is_left_to_torch() -> None:
+    """Under autocast, in transforms of `torch.func`, and with a bias that is spread over the outputs."""
+    x, weight = _matrix(6, 5, turned=False, seed=0).detach(), _matrix(3, 5, turned=False, seed=1).detach()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert linear(x, weight).dtype == F.linear(x, weight).dtype == torch.bfloat16
+    bias = torch.ones(1)
+    torch.testing.assert_close(linear(x, weight, bias), F.linear(x, weight, bias))
+    each = torch.func.vmap(torch.func.grad(lambda row: linear(row[None], weight).square().sum()))(x)
+    torch.testing.assert_close(each, 2 * x @ weight.t() @ weight, rtol=1e-4, atol=1e-4)
+
+
 def test_small_ones_and_other_numbers_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 

@@ -65,8 +65,8 @@ def test_records_keep_the_contract(finished: RunDirectory) -> None:
         assert record["selection"] == "validation"
         assert set(record["metrics"]) == {"val", "test", "test_boundary"}
         for part in record["metrics"].values():
-            assert set(part) == {"n", "acc", "f1", "auroc"}
-            assert all(0 <= part[key] <= 1 for key in ("acc", "f1", "auroc"))
+            assert set(part) == {"n", "acc", "balanced_acc", "f1", "auroc"}
+            assert all(0 <= part[key] <= 1 for key in ("acc", "balanced_acc", "f1", "auroc"))
         assert set(record["seconds"]) == {"encoders", "shaping", "decoder", "evaluate"}
         assert all(spent >= 0 for spent in record["seconds"].values())
         assert RunConfig.model_validate(record["config"]) == finished.config

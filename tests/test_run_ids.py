@@ -82,6 +82,7 @@ def test_what_was_kept_before_an_option_came_is_what_was_done_then(
     plan = RunConfig.build("mine", given={"shaping": shaping})
     section = "shaper" if shaping == "layers" else "encoder_shaper"
     kept = plan.model_dump(mode="json")
+    del kept["scoring"]
     for name in later:
         del kept[section][name]
     found = as_written(kept)
@@ -90,6 +91,16 @@ def test_what_was_kept_before_an_option_came_is_what_was_done_then(
     text = "\n".join([json.dumps(used, sort_keys=True, separators=(",", ":")), "hash", "1", "0", "bes"])
     assert run_id(found, "hash", "1", 0, "bes") == hashlib.sha256(text.encode()).hexdigest()[:16]
     assert as_written(plan.model_dump(mode="json")) == plan, "what it says counts"
+
+
+@pytest.mark.parametrize(("shaping", "idle"), [("layers", "encoder_shaper"), ("encoders", "shaper")])
+def test_options_that_did_nothing_when_they_came_are_at_their_defaults(shaping: str, idle: str) -> None:
+    """So that a run that was kept before them is the same run."""
+    plan = RunConfig.build("mine", given={"shaping": shaping})
+    kept = plan.model_dump(mode="json")
+    for name in ("trust", "sizes") if idle == "encoder_shaper" else ("displacement_sample",):
+        del kept[idle][name]
+    assert as_written(kept) == plan
 
 
 def test_data_version_seed_and_arm_change_the_run_id() -> None:

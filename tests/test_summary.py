@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from bes.summary import Summary, difference, values, verdict
+from bes.summary import Summary, difference, headline, values, verdict
 
 
 def records(control: list[float | None], shaped: list[float | None], *, steps: int = 3) -> list[dict[str, Any]]:
@@ -35,6 +35,15 @@ def test_differences_are_paired_by_seed_and_by_hand() -> None:
     assert found.std == pytest.approx(0.03)
     assert found.error == pytest.approx(0.03 / math.sqrt(3))
     assert found.text(signed=True) == "+2.00 ± 1.73"
+
+
+def test_the_headline_is_what_validation_counted() -> None:
+    made = records([0.7], [0.8])
+    assert headline(made) == headline([]) == ("acc", "accuracy")
+    for record in made:
+        record["config"] = {"scoring": "balanced_accuracy"}
+    assert headline(made) == ("balanced_acc", "balanced accuracy")
+    assert values(made, "bes", "balanced_acc") == {}, "of records from before there was such a metric"
 
 
 def test_the_order_of_the_records_does_not_matter() -> None:

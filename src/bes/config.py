@@ -16,6 +16,7 @@ from bes.errors import InputError, did_you_mean
 from bes.graph.datasets import known
 from bes.graph.links import Message, Select
 from bes.graph.scaling import Scaling
+from bes.graph.splits import Scoring
 from bes.graph.variants import MARK
 from bes.presets import PRESETS, defaults, preset_options
 from bes.settings import merge, parse_options, parse_settings, read_file, validate
@@ -53,7 +54,7 @@ class EncoderConfig(_Frozen):
     weight_decay: float = Field(5e-4, ge=0)
     dropout: float = Field(0.5, ge=0, lt=1)
     patience: int = Field(0, ge=0, description="Epochs without a better validation score before stopping; 0 never.")
-    keep: int = Field(0, ge=0, description="Of the encoders, how many are kept, the best on validation; 0 keeps all.")
+    keep: int = Field(0, ge=0, description="Of the encoders, how many are kept, the best by `selection`; 0 keeps all.")
 
     @property
     def n_kept(self) -> int:
@@ -162,6 +163,10 @@ class RunConfig(_Frozen):
     split: str = "random"
     preset: str = "paper"
     selection: Literal["validation", "test-peek"] = "validation"
+    scoring: Scoring = Field(
+        "accuracy",
+        description="What validation counts, for nodes: all alike, or (balanced_accuracy) all classes alike.",
+    )
     features: Scaling = Field(
         "raw", description="row: each node's features sum to one; length: they have Euclidean length 8; unit: length 1."
     )

@@ -17,11 +17,12 @@ def classification(truth: Array, prob: Array) -> Metrics:
     """Metrics of class probabilities `[n, C]` against classes `[n]`.
 
     Returns:
-        `n`, `acc`, `f1` (macro over the classes that occur in truth or prediction) and `auroc`
-        (macro over the classes that have both members and others).
+        `n`, `acc`, `balanced_acc` (the mean over classes of the share of its members that is right), `f1` (macro over
+        the classes that occur in truth or prediction) and `auroc` (macro over the classes that have both members and
+        others).
     """
     if len(truth) == 0:
-        return {"n": 0, "acc": None, "f1": None, "auroc": None}
+        return {"n": 0, "acc": None, "balanced_acc": None, "f1": None, "auroc": None}
     guess = prob.argmax(1)
     scores = [
         roc_auc_score(truth == c, prob[:, c]) for c in range(prob.shape[1]) if 0 < (truth == c).sum() < len(truth)
@@ -29,6 +30,7 @@ def classification(truth: Array, prob: Array) -> Metrics:
     return {
         "n": len(truth),
         "acc": float((guess == truth).mean()),
+        "balanced_acc": float(np.mean([(guess[truth == c] == c).mean() for c in np.unique(truth)])),
         "f1": float(f1_score(truth, guess, average="macro")),
         "auroc": float(np.mean(scores)) if scores else None,
     }

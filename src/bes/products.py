@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import functional as F
 
 from bes.machine import processor
@@ -22,7 +23,9 @@ LEAST = 1 << 22
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b `[n, out]` of x `[n, in]`, W `[out, in]` and b `[out]`, in any order of memory."""
     large = x.dim() == weight.dim() == 2 and x.numel() * weight.shape[0] >= LEAST
-    if not (large and x.device.type == "cpu" and x.dtype == weight.dtype == torch.float32 and by_onednn()):
+    plain = x.device.type == "cpu" and x.dtype == weight.dtype == torch.float32
+    plain = plain and (bias is None or bias.shape == weight.shape[:1])
+    if not (large and plain and by_onednn()) or torch.is_autocast_enabled("cpu") or _transformed():
         return F.linear(x, weight, bias)
     found: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return found
@@ -36,6 +39,11 @@ def times(a: Tensor, b: Tensor) -> Tensor:
 def by_onednn() -> bool:
     """Whether large products of this process go to oneDNN; `torch.backends.mkldnn.enabled = False` keeps them away."""
     return bool(torch.backends.mkldnn.enabled) and _faster()
+
+
+def _transformed() -> bool:
+    """Whether this is within `torch.func` or forward-mode differentiation, which know torch's own product."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 
 @cache

@@ -17,7 +17,7 @@ from typing import Any
 
 from bes.config import RunConfig
 from bes.errors import InputError
-from bes.files import PART, save_npz, whole_file
+from bes.files import PART, alone_in, save_npz, whole_file
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
 from bes.pipeline.results import ArmResult, SeedResult
@@ -216,6 +216,15 @@ def _read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         raise InputError(f"{path} is damaged: choose another --out.") from None
+
+
+@contextmanager
+def alone_in_run(path: Path) -> Iterator[None]:
+    """A run's folder, made if absent, into which no other `bes run` writes meanwhile."""
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+    with alone_in(path, "bes run"):
+        yield
 
 
 @contextmanager

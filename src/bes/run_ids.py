@@ -24,10 +24,14 @@ _LATER = (
 
 
 def as_written(content: Mapping[str, Any]) -> RunConfig:
-    """A configuration that was kept, perhaps before some options came: those are at what was done then."""
+    """A configuration that was kept, perhaps before some options came: those are at what was done then.
+
+    Those of a section that shaping had no part in did nothing, and are at their defaults.
+    """
     full = dict(content)
+    idle = _IDLE.get(full.get("shaping", "layers"), ())
     for section, name, usual in _LATER:
-        if isinstance(full.get(section), Mapping):
+        if section not in idle and isinstance(full.get(section), Mapping):
             full[section] = {name: usual, **full[section]}
     return validate(RunConfig, full)
 
@@ -39,5 +43,7 @@ def run_id(config: RunConfig, data_hash: str, version: str, seed: int, arm: str)
     for section, name, usual in _LATER:
         if section in used and used[section][name] == usual:
             del used[section][name]
+    if used["scoring"] == "accuracy":  # it came later too
+        del used["scoring"]
     text = "\n".join([sorted_json(used), data_hash, version, str(seed), arm])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict
+from dataclasses import replace
 from multiprocessing import get_context, resource_sharer
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,7 +19,6 @@ import torch
 
 from bes.config import RunConfig
 from bes.errors import InputError
-from bes.files import alone_in
 from bes.graph.graph import Graph
 from bes.machine import cores
 from bes.pipeline import arms_of, check, run_seed
@@ -28,7 +27,7 @@ from bes.pipeline.methods import resolved, study_of
 from bes.pipeline.results import SeedResult
 from bes.pipeline.tuning import Study
 from bes.progress import Watch
-from bes.records import RunDirectory, data_hash, writing
+from bes.records import RunDirectory, alone_in_run, data_hash
 
 #: Called before the first seed, with what is run.
 Begin = Callable[[RunConfig, Graph], None]
@@ -65,9 +64,7 @@ def run(
     check(config, graph, seeds)
     config = settled(resolved(config), graph)
     out = Path(out)
-    with writing(out):
-        out.mkdir(parents=True, exist_ok=True)
-    with alone_in(out, "bes run"):
+    with alone_in_run(out):
         directory = RunDirectory(out, config, data_hash(graph))
         directory.keep(graph)
         if begin:
@@ -110,8 +107,8 @@ def _tuned(config: RunConfig, graph: Graph, directory: RunDirectory, watch: Watc
     watchers = [] if watch is None else [watch]
     for name in config.methods_alone if config.tune else ():
         if name not in found and (study := study_of(config, graph, name, watchers)) is not None:
-            found[name] = study
-            directory.keep_tuned({name: asdict(study) for name, study in found.items()})
+            found[name] = replace(study, best=None)  # answers of all methods would be held until the end
+            directory.keep_tuned({name: study.kept() for name, study in found.items()})
     return found
 
 

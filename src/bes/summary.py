@@ -19,10 +19,13 @@ TIE = 1e-12
 
 
 def headline(records: list[Record]) -> tuple[str, str]:
-    """The metric that says how good a task's arms are, and its name: what validation selects by for links."""
+    """The metric that says how good a task's arms are, and its name: what validation selects by."""
+    config = records[0].get("config", {}) if records else {}
     if not records or records[0]["task"] != "link":
-        return "acc", "accuracy"
-    return ("auroc", "AUC") if records[0]["config"]["links"]["select"] == "auc" else ("hits@50", "Hits@50")
+        balanced = config.get("scoring") == "balanced_accuracy"
+        return ("balanced_acc", "balanced accuracy") if balanced else ("acc", "accuracy")
+    by_hits = config.get("links", {}).get("select") == "hits@50"
+    return ("hits@50", "Hits@50") if by_hits else ("auroc", "AUC")
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Summary:
 
 def values(records: list[Record], arm: str, metric: str, part: str = "test") -> dict[int, float]:
     """A metric by seed for one arm; seeds where it has no value are left out."""
-    found = {r["seed"]: r["metrics"][part][metric] for r in records if r["arm"] == arm}
+    found = {r["seed"]: r["metrics"][part].get(metric) for r in records if r["arm"] == arm}
     return {seed: value for seed, value in found.items() if value is not None}
 
 

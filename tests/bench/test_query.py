@@ -294,7 +294,7 @@ def test_the_columns_are_the_documented_ones() -> None:
     found = columns()
     assert isinstance(found, Result)
     assert ("test_hits50", "DOUBLE", "metrics.test.hits@50") in found.rows
-    assert len(found.rows) == len(COLUMNS) == 41
+    assert len(found.rows) == len(COLUMNS) == 44
 
 
 scores = st.one_of(st.none(), st.floats(0, 1, allow_nan=False))

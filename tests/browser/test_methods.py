@@ -54,7 +54,7 @@ def test_nothing_leaves_the_page(page: Any, pages: dict[str, Path], name: str) -
 def test_tables_sort_and_the_options_open(page: Any, pages: dict[str, Path]) -> None:
     page.goto(pages["nodes"].as_uri())
     table = page.locator("table").first
-    head = table.get_by_role("button", name="accuracy")
+    head = table.get_by_role("button", name="accuracy").first
     head.click()
     figures = [float(text.split()[0]) for text in table.locator("tbody tr td:nth-child(2)").all_inner_texts()]
     assert figures == sorted(figures)

@@ -3,7 +3,7 @@ import torch
 from oracles import gaussians as gaussian_oracle
 from oracles import similarity as oracle
 
-from bes.core import similarity
+from bes.core import rows, similarity
 
 
 def test_pairwise_equals_the_loop(case):
@@ -49,6 +49,22 @@ def test_eq_8_the_sum_over_pairs_is_the_centre_term_and_a_constant(case):
         pairs.backward()
         centre.backward()
         torch.testing.assert_close(left.grad, right.grad)
+
+
+def test_distances_and_their_gradient_are_the_same_in_several_blocks(case, monkeypatch):
+    z, means = torch.as_tensor(case.z), torch.as_tensor(gaussian_oracle.means(*case))
+    towards = torch.randn(len(z), len(means), dtype=z.dtype, generator=torch.Generator().manual_seed(2))
+    monkeypatch.setattr(rows, "WHOLE", 0)
+    monkeypatch.setattr(rows, "STEP", 2 * means.numel())
+    parts = list(rows.blocks(len(z), means.numel()))
+    assert len(parts) > 1, "or this shows nothing"
+    left, right = z.clone().requires_grad_(), z.clone().requires_grad_()
+    squared = similarity.center_distances(left, means)
+    plain = (right[:, None] - means).square().sum(2)
+    torch.testing.assert_close(squared, plain)
+    squared.backward(towards)
+    plain.backward(towards)
+    torch.testing.assert_close(left.grad, right.grad)
 
 
 def test_the_gradient_at_a_centre_is_finite():

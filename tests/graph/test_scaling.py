@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import get_args
 
@@ -12,6 +13,15 @@ from torch import Tensor
 from bes.graph.graph import Graph
 from bes.graph.scaling import Scaling, held_sparse, scale
 from bes.graph.sparse import Sparse
+
+
+def test_scaled_copies_stay_in_their_process() -> None:
+    graph = Graph(torch.rand(4, 3), torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 1, 0, 1]))
+    scaled = scale(graph, "row")
+    there: Graph = pickle.loads(pickle.dumps(graph))
+    assert "scaled" not in there.__dict__
+    assert torch.equal(scale(there, "row").x, scaled.x)  # type: ignore[arg-type]
+    assert scale(graph, "row") is scaled
 
 
 @pytest.mark.parametrize("how", get_args(Scaling))

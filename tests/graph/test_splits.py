@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import recall_score
 
 from bes.errors import InputError
 from bes.graph.graph import Graph
@@ -129,6 +130,49 @@ def test_score_and_missing_classes():
     empty = NodeSplit(torch.tensor([0]), NO_EDGES[0], NO_EDGES[0], "x", 3, torch.tensor([0, 1, 2]))
     assert empty.score(logits, "val") == (0.0, 0.0)
     assert empty.missing_classes() == [1, 2]
+
+
+def test_balanced_scores_count_classes_alike(refuses):
+    """Held against scikit-learn and a loop; a class that the part does not have counts for nothing."""
+    y, rng = [0] * 30 + [1] * 9 + [2] * 6 + [3], torch.Generator().manual_seed(0)
+    logits = torch.randn(len(y), 4, generator=rng)
+    split = make_split(labelled(y), "random", seed=1, scoring="balanced_accuracy").to("cpu")
+    assert 3 not in split.reveal("val")
+    truth, guess = split.reveal("val"), logits[split.val].argmax(1)
+    accuracy, loss = split.score(logits)
+    assert accuracy == pytest.approx(recall_score(truth, guess, average="macro", labels=[0, 1, 2]))
+    own = -logits.log_softmax(1)[split.val, truth]
+    assert -loss == pytest.approx(np.mean([own[truth == c].mean() for c in (0, 1, 2)]), rel=1e-5)
+    assert split.hits(logits).mean().item() == pytest.approx(accuracy)
+    assert split.score(logits.double()) == pytest.approx((accuracy, loss))
+    size = np.bincount(truth)[:3]
+    assert split.n_effective() == pytest.approx(9 / sum(1 / n for n in size))
+    plain = make_split(labelled(y), "random", seed=1)
+    assert plain.score(logits)[0] == pytest.approx((guess == truth).float().mean().item())
+    assert plain.hits(logits).dtype == torch.bool
+    assert plain.n_effective() == len(truth)
+    masks = {f"{part}_mask": torch.zeros(len(y), 2, dtype=torch.bool) for part in ("train", "val", "test")}
+    masks |= {f"geom_{part}": mask for part, mask in masks.items()}
+    for part, column in zip(("train", "val", "test"), (range(0, 46, 2), [1], [3]), strict=True):
+        masks[f"{part}_mask"][list(column)] = True
+    for spec in ("random:plain", "low:2", "mask:1", "geom:0"):
+        assert make_split(labelled(y, **masks), spec, scoring="balanced_accuracy").scoring == "balanced_accuracy"
+    with refuses("scoring='f1'", "accuracy or balanced_accuracy"):
+        split_nodes(labelled(y), scoring="f1")
+
+
+def test_as_many_right_of_each_class_is_a_tie_whoever_they_are():
+    y = [0] * 397 + [1] * 103
+    split = make_split(labelled(y), "random", seed=0, scoring="balanced_accuracy")
+    truth, rng = split.reveal("val"), np.random.default_rng(0)
+    found = set()
+    for _ in range(20):
+        logits = torch.zeros(len(y), 2)
+        for c, right in ((0, 41), (1, 7)):
+            own = rng.permutation(split.val[truth == c].numpy())
+            logits[own[:right], c], logits[own[right:], 1 - c] = 1.0, 1.0
+        found.add(split.score(logits)[0])
+    assert len(found) == 1
 
 
 def test_labels_do_not_show():

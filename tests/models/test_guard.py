@@ -24,6 +24,21 @@ def test_epochs_that_are_as_good_or_one_node_better_do_not_count() -> None:
     assert share_better(one) == 1.0
 
 
+def test_where_classes_count_alike_a_gain_of_the_large_one_does_not_make_up_for_the_small_one() -> None:
+    """18 nodes against 2: four more of the large class, one less of the small one."""
+    weight = torch.tensor([20 / (2 * 18)] * 18 + [20 / (2 * 2)] * 2)
+    right = torch.zeros(2, 20, dtype=torch.bool)
+    right[0, :10], right[1, :14], right[0, 18:], right[1, 18] = True, True, True, True
+    assert share_better(right) == 1.0
+    assert share_better(right * weight) == 0.0
+    assert share_better((right * weight).flip(0)) == 0.0, "one node is no evidence, whatever it weighs"
+    right[1, 13] = False
+    right[0, 10:14] = True
+    assert right[0].sum() == right[1].sum() + 2
+    assert share_better((right * weight).flip(0)) == 1.0, "two are, of whatever class"
+    assert share_better(torch.zeros(2, 5)) == share_better(torch.zeros(2, 0)) == 0.0
+
+
 def test_one_lucky_epoch_of_many_is_a_small_share() -> None:
     """200 epochs as good as the encoders: the best looks better, and few of them do where these were lucky too."""
     shares, best = [], []

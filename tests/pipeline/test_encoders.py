@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,7 +15,8 @@ from bes.checkpoint import NodeModel
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.splits import make_split
+from bes.graph.splits import Scoring, make_split
+from bes.graph.synthetic import sbm
 from bes.pipeline import ARMS, check, run_seed
 from bes.pipeline.results import SeedResult
 from bes.pipeline.trained import Trained
@@ -133,9 +134,36 @@ def test_methods_stand_beside(small_graph: Graph, quick: Quick) -> None:
     assert [arm.arm for arm in result.arms] == ["control", "bes", "gcn", "mlp"]
 
 
+@pytest.mark.parametrize("scoring", get_args(Scoring))
+def test_what_validation_counts_is_what_chooses(quick: Quick, scoring: Scoring) -> None:
+    """Decoders, encoders and methods alike; one class has most of the nodes."""
+    graph = sbm(n_nodes=240, n_classes=3, n_features=8, degree=6.0, noise=0.3, separation=0.7)
+    graph = replace(graph, y=graph.y.where(torch.arange(240) % 3 == 0, 0))
+    metric = "acc" if scoring == "accuracy" else "balanced_acc"
+    result = run_seed(quick(scoring=scoring), graph, 0)
+    assert result.model is not None
+    for arm in result.arms:
+        val = arm.metrics["val"]
+        assert val["acc"] != pytest.approx(val["balanced_acc"])
+        assert result.model.decoders[arm.arm].log_.best_score[0] == pytest.approx(val[metric], abs=1e-6)
+    alone = quick(scoring=scoring, shaping="encoders", encoders={"names": ("gcn",)}, encoder_shaper={"epochs": 2})
+    shaped = run_seed(alone, graph, 0)
+    assert shaped.model is not None
+    log = shaped.model.encoders.logs_[0]
+    assert log.best_score[0] == pytest.approx(shaped.arms[0].metrics["val"][metric], abs=1e-6)
+    tuned = quick(scoring=scoring, methods={"gcn": {"epochs": 5}}, tune=1)
+    (found,) = run_seed(tuned, graph, 0).arms
+    (tried,) = found.more["method"]["tuned"]["tried"]
+    assert tried["score"] == pytest.approx(found.metrics["val"][metric], abs=1e-6)
+
+
 @pytest.mark.parametrize("task", ["link", "edge"])
 def test_pairs_are_refused(small_graph: Graph, quick: Quick, task: str) -> None:
-    for given, word in (({"shaping": "encoders"}, "shaping=encoders"), ({"encoders": {"keep": 1}}, "keep")):
+    for given, word in (
+        ({"shaping": "encoders"}, "shaping=encoders"),
+        ({"encoders": {"keep": 1}}, "keep"),
+        ({"scoring": "balanced_accuracy"}, "scoring=balanced_accuracy"),
+    ):
         with pytest.raises(InputError, match=f"{word} is for nodes, not for --task {task}"):
             check(quick(task=task, split="random", **given), small_graph, [0])
 

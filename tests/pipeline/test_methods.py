@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
 from bes.models.baselines import METHODS
-from bes.models.baselines.method import Method
+from bes.models.baselines.method import Method, Supervised
+from bes.models.baselines.two_layer import TwoLayer
 from bes.pipeline import arms_of, check, run_rival, run_seed, tuning
 from bes.pipeline.methods import resolved, study_of, tune_methods
-from bes.pipeline.tuning import tune
+from bes.pipeline.tuning import Study, tune
 from bes.runs import run
 
 Quick = Callable[..., RunConfig]
@@ -142,6 +144,40 @@ def test_the_same_study_again_is_the_same(config: RunConfig, small_graph: Graph)
         assert first[name].options == second[name].options
         assert [row["score"] for row in first[name].tried] == [row["score"] for row in second[name].tried]
     assert tune_methods(config, small_graph) == {}
+
+
+def test_what_a_method_stands_on_is_scored_beside_it(quick: Quick, small_graph: Graph) -> None:
+    trained = {"epochs": 5, "hidden": 8, "lr": 0.05}
+    plain = run_rival(quick(methods={"mlp": {**trained, "dropout": 0.5}}), small_graph, 0, "mlp")
+    found = run_rival(quick(methods={"correct-and-smooth": trained}), small_graph, 0, "correct-and-smooth")
+    base = found.more["base"]
+    assert base["metrics"]["test"] == plain.metrics["test"]
+    assert base["gain"] == pytest.approx(found.metrics["test"]["acc"] - plain.metrics["test"]["acc"])
+    assert "base" not in plain.more
+
+
+@pytest.mark.parametrize("task", ["node", "link"])
+def test_the_best_trial_is_the_run_of_its_split(
+    task: str, quick: Quick, small_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a grid, where nobody watches; the same as trained once more, and other splits are trained."""
+    config = resolved(quick(task=task, split="random", methods={"gcn": {"epochs": 4, "hidden": 4}}, tune=3))
+    study = study_of(config, small_graph, "gcn")
+    assert study is not None
+    fits = []
+    monkeypatch.setattr(TwoLayer, "fit", lambda self, problem: fits.append(self) or Supervised.fit(self, problem))
+    reused = run_rival(config, small_graph, 0, "gcn", study)
+    assert fits == []
+    sent: Study = pickle.loads(pickle.dumps(study))
+    assert sent.best is None
+    again = run_rival(config, small_graph, 0, "gcn", sent)
+    assert len(fits) == 1
+    assert reused.metrics == again.metrics
+    assert reused.selected == again.selected
+    for key, value in again.predictions.items():
+        np.testing.assert_array_equal(reused.predictions[key], value)
+    run_rival(config, small_graph, 1, "gcn", study)
+    assert len(fits) == 2
 
 
 def test_trials_that_fail_are_recorded_and_never_win(monkeypatch: pytest.MonkeyPatch) -> None:

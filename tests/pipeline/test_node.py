@@ -156,7 +156,7 @@ def test_graphs_at_the_edge_of_what_can_be_run(small_graph: Graph, quick: Quick)
     masked = replace(small_graph, masks=masks)
     plan = quick(split="mask", allow_missing_classes=True)
     result = run_seed(plan, masked, 0)
-    assert result.arms[0].metrics["test"] == {"n": 0, "acc": None, "f1": None, "auroc": None}
+    assert result.arms[0].metrics["test"] == {"n": 0, "acc": None, "balanced_acc": None, "f1": None, "auroc": None}
 
 
 def test_a_split_without_validation_nodes_is_refused(small_graph: Graph, quick: Quick) -> None:

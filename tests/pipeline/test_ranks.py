@@ -24,6 +24,7 @@ from bes.pipeline.ranks import check_ranks
         ({"encoders": {"names": "gcn,gat,gatv2"}}, "encoder gat, gatv2"),
         ({"decoder": {"norm": "batch"}}, "decoder.norm=batch"),
         ({"selection": "test-peek"}, "selection=test-peek"),
+        ({"scoring": "balanced_accuracy"}, "scoring=balanced_accuracy"),
     ],
 )
 def test_what_one_process_alone_can_do_is_refused(

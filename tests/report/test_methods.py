@@ -346,7 +346,7 @@ def test_a_page_without_figures_of_a_part(
     nodes: StoredRun, read: Read, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     """As Hits@50 has none where a part has few pairs."""
-    lost = {"n": 0, "acc": None, "f1": None, "auroc": None}
+    lost = {"n": 0, "acc": None, "balanced_acc": None, "f1": None, "auroc": None}
     records = [{**record, "metrics": {**record["metrics"], part: lost}} for record in nodes.records]
     monkeypatch.setattr(nodes, "records", records)
     page = read(write_report(nodes))

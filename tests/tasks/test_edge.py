@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_auc_score
 from torch import Tensor
 
 from bes.graph.edge_splits import EdgeSplit, split_edges
@@ -49,6 +49,7 @@ def expected(truth: np.ndarray, logits: np.ndarray) -> dict[str, float]:
     return {
         "n": len(truth),
         "acc": accuracy_score(truth, guess),
+        "balanced_acc": balanced_accuracy_score(truth, guess),
         "f1": f1_score(truth, guess, average="macro"),
         "auroc": auroc,
     }
@@ -91,4 +92,4 @@ def test_the_test_part_opens_once_for_an_arm(split: EdgeSplit, logits: dict[str,
 
 def test_no_edge_at_the_boundary(split: EdgeSplit, logits: dict[str, Tensor], here: Tensor) -> None:
     found = EdgeTask(split, torch.zeros_like(here)).evaluate("control", logits)
-    assert found["test_boundary"] == {"n": 0, "acc": None, "f1": None, "auroc": None}
+    assert found["test_boundary"] == {"n": 0, "acc": None, "balanced_acc": None, "f1": None, "auroc": None}

@@ -7,18 +7,22 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
 from oracles.ranks import ThreadRanks, on_threads
 
+from bes import torchrun as module
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.readers import write_npz
 from bes.graph.synthetic import sbm
 from bes.pipeline.ranks import check_ranks
+from bes.records import alone_in_run
 from bes.stored import StoredRun
 from bes.torchrun import apart, told
 from bes.torchrun.plan import make_plan
@@ -111,6 +115,50 @@ def test_a_mistake_is_one_sentence_of_rank_0_and_ends_all(quick: Callable[..., R
     sentence = "Ranks of torchrun cannot do --task link yet: leave it out, or call `bes run` without torchrun."
     assert str(first) == sentence
     assert [error.code for error in others if isinstance(error, SystemExit)] == [1, 1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no lock there")
+def test_a_folder_that_a_run_writes_into_is_refused_and_left(words: list[str], tmp_path: Path) -> None:
+    with alone_in_run(tmp_path / "out"):
+        (tmp_path / "out" / ".part-first").touch()
+        ranked = torchrun("-m", "bes", *words, "--out", str(tmp_path / "out"), size=2)
+        assert ranked.code != 0
+        assert "Another `bes run` writes into" in ranked.err
+        assert [path.name for path in (tmp_path / "out").iterdir()] == [".part-first"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no lock there")
+def test_ranks_hold_the_folder_while_they_work(
+    quick: Callable[..., RunConfig], small_graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    class StopError(Exception):
+        pass
+
+    def work(*_: object) -> None:
+        with pytest.raises(InputError, match="Another `bes run` writes into"), alone_in_run(tmp_path / "out"):
+            pass
+        seen.append(True)
+        raise StopError
+
+    monkeypatch.setattr(module, "joined", lambda _: nullcontext(ThreadRanks(0, [None], Barrier(1))))
+    monkeypatch.setattr(module, "apart", lambda work, *given: work(*given))
+    monkeypatch.setattr(module.GraphPart, "load", work)
+    with pytest.raises(StopError):
+        module.run_on_ranks(lambda: (quick(), small_graph), [0], tmp_path / "out")
+    assert seen
+    with alone_in_run(tmp_path / "out"):
+        pass
+
+
+def test_parts_that_another_run_has_cut_meanwhile_are_refused(
+    quick: Callable[..., RunConfig], small_graph: Graph, tmp_path: Path
+) -> None:
+    plans = [make_plan(lambda: (quick(), small_graph), [0], tmp_path, size, 1, None) for size in (2, 3)]
+    plans[1].check_cut(3)
+    with pytest.raises(InputError, match=r"has changed .* meanwhile: call it again"):
+        plans[0].check_cut(2)
 
 
 def test_a_mistake_leaves_no_folder(quick: Callable[..., RunConfig], small_graph: Graph, tmp_path: Path) -> None:

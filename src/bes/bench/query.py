@@ -33,10 +33,11 @@ COLUMNS: dict[str, tuple[str, str]] = {
     **{key: ("VARCHAR", key) for key in ("arm", "selection")},
     "message": ("VARCHAR", "config.links.message"),
     "honest": ("BOOLEAN", "selection, config.links.message"),
+    "scoring": ("VARCHAR", "config.scoring"),
     "setting": ("VARCHAR", "config"),
-    **{f"test_{key}": ("DOUBLE", f"metrics.test.{key}") for key in ("acc", "f1", "auroc", "ap")},
+    **{f"test_{key}": ("DOUBLE", f"metrics.test.{key}") for key in ("acc", "balanced_acc", "f1", "auroc", "ap")},
     "test_hits50": ("DOUBLE", "metrics.test.hits@50"),
-    **{f"val_{key}": ("DOUBLE", f"metrics.val.{key}") for key in ("acc", "f1", "auroc")},
+    **{f"val_{key}": ("DOUBLE", f"metrics.val.{key}") for key in ("acc", "balanced_acc", "f1", "auroc")},
     "test_boundary_acc": ("DOUBLE", "metrics.test_boundary.acc"),
     "seconds": ("DOUBLE", "seconds"),
     **{f"seconds_{key}": ("DOUBLE", f"seconds.{key}") for key in ("encoders", "shaping", "decoder")},
@@ -58,6 +59,7 @@ _MADE = {
     "status": "coalesce(record->>'$.status', 'done')",  # `bes run` records a seed only when it is done
     "honest": "record->>'$.selection' = 'validation' and not coalesce("
     "record->>'$.task' = 'link' and record->>'$.config.links.message' = 'all', false)",
+    "scoring": "coalesce(record->>'$.config.scoring', 'accuracy')",
     "setting": "left(md5(record->>'$.config'), 8)",  # runs that differ in nothing but data, seed and arm share it
     "seconds": "list_sum([try_cast(stage as DOUBLE) for stage in (record->>'$.seconds.*')])",
     "encoders": "nullif(array_to_string(record->>'$.config.encoders.names[*]', '+'), '')",

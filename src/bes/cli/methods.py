@@ -32,11 +32,13 @@ def methods(
 
 
 def _row(name: str) -> dict[str, Any]:
-    from bes.models.baselines import METHODS
+    from bes.models.baselines import METHODS, make_method
     from bes.models.baselines.settings import sources_of
 
     entry = METHODS[name]
-    tasks = ["node", "link", "edge"] if entry.kind.pairs else ["node"]
+    tasks = ["node", "link"] if entry.kind.pairs else ["node"]
+    if entry.kind.pairs and not make_method(name, {}).learns_classes:  # edges give no classes of nodes
+        tasks.append("edge")
     return {"name": name, "what": entry.what, "tasks": tasks, "settings": sources_of(name)}
 
 
@@ -45,8 +47,11 @@ def _one(name: str) -> dict[str, Any]:
     from bes.models.baselines.settings import search_space
     from bes.models.convs import pick
 
-    options = pick(METHODS, name, "method").options
-    return {**_row(name), "options": options, "by_data_set": _by_data_set(name), "search": search_space(name)}
+    entry = pick(METHODS, name, "method")
+    searched = {"search": search_space(name)}
+    if entry.kind.pairs:
+        searched["pair_search"] = search_space(name, pairs=True)
+    return {**_row(name), "options": entry.options, "by_data_set": _by_data_set(name), **searched}
 
 
 def _by_data_set(name: str) -> list[dict[str, Any]]:
@@ -100,9 +105,10 @@ def _print_one(found: dict[str, Any]) -> None:
     ]
     caption = "* is every data set; the other rows say what differs. An option that is not named has its default."
     _print_table({"title": "settings", "caption": caption}, ("settings", "data set", "for", "options"), settings)
-    tried = [(key, ", ".join(map(_text, values))) for key, values in found["search"].items()]
-    if tried:
-        _print_table({"title": "what --tune tries"}, ("option", "values"), tried)
+    for key, title in (("search", "what --tune tries"), ("pair_search", "what --tune tries for pairs")):
+        tried = [(option, ", ".join(map(_text, values))) for option, values in found.get(key, {}).items()]
+        if tried:
+            _print_table({"title": title}, ("option", "values"), tried)
 
 
 def _print_table(about: dict[str, str], heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

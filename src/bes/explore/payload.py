@@ -13,6 +13,7 @@ from bes.graph.arrays import Array
 from bes.outcomes import outcome_codes
 from bes.planes import plane
 from bes.stored import StoredRun
+from bes.summary import headline
 
 #: The parts of a split, by the number they have in the array `part`.
 PARTS = ("train", "validation", "test", "in no part", "unlabelled")
@@ -131,6 +132,7 @@ class Nodes:
             "parts": list(PARTS),
             "arrays": {name: array.dtype.str.lstrip("<|") for name, array in self.arrays.items()},
             "accuracy": _accuracy(run, self.seed),
+            "metric": headline(run.records)[1],
         }
 
     def _groups(self, run: StoredRun) -> list[str]:
@@ -190,8 +192,8 @@ def _plain(values: NDArray[np.floating]) -> list[float]:
 
 
 def _accuracy(run: StoredRun, seed: int) -> dict[str, float]:
-    """Test accuracy of both arms, where there is one."""
-    arms = {"control": "before", "bes": "after"}
+    """The headline metric of both arms on the test part, where there is one."""
+    arms, metric = {"control": "before", "bes": "after"}, headline(run.records)[0]
     records = [record for record in run.records if record["seed"] == seed and record["arm"] in arms]
-    scores = {arms[record["arm"]]: record.get("metrics", {}).get("test", {}).get("acc") for record in records}
+    scores = {arms[record["arm"]]: record.get("metrics", {}).get("test", {}).get(metric) for record in records}
     return {side: score for side, score in scores.items() if score is not None}

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -62,6 +62,10 @@ class Graph:
         object.__setattr__(self, "pairs", check_pairs(self.pairs, n, self.name))
         if self.names is not None:
             self.names.check(n, self.n_classes, self.n_edge_classes, self.name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: not the copies with scaled features, which it makes faster itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "scaled"}
 
     @property
     def n_nodes(self) -> int:

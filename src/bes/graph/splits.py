@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -18,6 +18,9 @@ from bes.graph.arrays import load_arrays
 from bes.graph.graph import Graph
 
 Part = Literal["train", "val", "test"]
+
+#: What a part counts when it selects: its nodes alike, or its classes alike, however many nodes each has.
+Scoring = Literal["accuracy", "balanced_accuracy"]
 Labels = TypeVar("Labels", Tensor, "np.ndarray[tuple[int], np.dtype[np.integer]]")
 
 
@@ -28,6 +31,9 @@ class NodeSplit:
     Labels outside train never leave by a plain attribute: `mask_labels` and `train_labels` give the
     training ones, `score` compares outputs with a part, and `reveal` hands out a part's labels to
     whoever asks for exactly that.
+
+    Attributes:
+        scoring: What `score` counts, and so what epochs, settings and teachers are chosen by.
     """
 
     train: Tensor
@@ -36,6 +42,7 @@ class NodeSplit:
     name: str
     n_classes: int
     _labels: Tensor = field(repr=False)
+    scoring: Scoring = "accuracy"
 
     def nodes(self, part: Part) -> Tensor:
         return {"train": self.train, "val": self.val, "test": self.test}[part]
@@ -62,17 +69,44 @@ class NodeSplit:
         return self._labels[self.nodes(part)]
 
     def score(self, logits: Tensor, part: Part = "val") -> tuple[float, float]:
-        """(accuracy, negative cross-entropy) of `logits` `[N, C]` on `part`."""
+        """(accuracy, negative cross-entropy) of `logits` `[N, C]` on `part`, nodes counting as `scoring` says."""
         node = self.nodes(part)
         if node.numel() == 0:
             return 0.0, 0.0
-        accuracy = self.hits(logits, part).float().mean()
-        return accuracy.item(), -F.cross_entropy(logits[node], self._labels[node]).item()
+        label, right = self._labels[node], self._right(logits, part)
+        if self.scoring == "accuracy":
+            return right.float().mean().item(), -F.cross_entropy(logits[node], label).item()
+        size = self._sizes(part)  # whole numbers until the division: what ties is a tie
+        found = torch.bincount(label[right], minlength=self.n_classes).double() / size
+        loss = F.cross_entropy(logits[node].double(), label, 1 / size.clamp_min(1))
+        return found[size > 0].mean().item(), -loss.item()
 
     def hits(self, logits: Tensor, part: Part = "val") -> Tensor:
-        """Which nodes of `part` are right by `logits` `[N, C]`, bool `[n]`."""
+        """Which nodes of `part` are right by `logits` `[N, C]`, `[n]`: the mean is the accuracy that `scoring` names.
+
+        Bool, or where classes count alike what each right node is worth.
+        """
+        right = self._right(logits, part)
+        if self.scoring == "accuracy":
+            return right
+        size = self._sizes(part)
+        return right * (right.numel() / ((size > 0).sum() * size.clamp_min(1)))[self._labels[self.nodes(part)]]
+
+    def n_effective(self, part: Part = "val") -> float:
+        """Nodes of `part`, or where classes count alike how many equal ones would tell their accuracy as surely."""
+        if self.scoring == "accuracy":
+            return float(self.nodes(part).numel())
+        size = self._sizes(part)
+        present = size[size > 0]
+        return (present.numel() ** 2 / (1 / present).sum()).item() if present.numel() else 0.0
+
+    def _right(self, logits: Tensor, part: Part) -> Tensor:
         node = self.nodes(part)
         return logits[node].argmax(1) == self._labels[node]
+
+    def _sizes(self, part: Part) -> Tensor:
+        """Nodes of each class in `part` `[C]`."""
+        return torch.bincount(self._labels[self.nodes(part)], minlength=self.n_classes).double()
 
     def missing_classes(self) -> list[int]:
         """Classes that some labelled node has and no training node has."""
@@ -82,7 +116,7 @@ class NodeSplit:
 
     def to(self, device: torch.device | str) -> NodeSplit:
         train, val, test = self.train.to(device), self.val.to(device), self.test.to(device)
-        return NodeSplit(train, val, test, self.name, self.n_classes, self._labels.to(device))
+        return replace(self, train=train, val=val, test=test, _labels=self._labels.to(device))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What `save` writes: the three index arrays and the name; labels stay with the graph."""
@@ -94,8 +128,8 @@ class NodeSplit:
         save_npz(path, self.arrays())
 
     @classmethod
-    def load(cls, path: Path, graph: Graph) -> NodeSplit:
-        """A split that `save` wrote, over the labels of `graph`."""
+    def load(cls, path: Path, graph: Graph, scoring: Scoring = "accuracy") -> NodeSplit:
+        """A split that `save` wrote, over the labels of `graph`; how it scores is not kept."""
         arrays = load_arrays(path)
         parts = []
         for key in ("train", "val", "test"):
@@ -105,7 +139,7 @@ class NodeSplit:
             if nodes.size and not 0 <= nodes.min() <= nodes.max() < graph.n_nodes:
                 raise InputError(f"The split file {path} names nodes outside graph '{graph.name}': use its own split.")
             parts.append(torch.from_numpy(nodes.astype(np.int64)))
-        return _split(graph, parts[0], parts[1], parts[2], str(arrays.get("name", "saved")))
+        return _split(graph, parts[0], parts[1], parts[2], str(arrays.get("name", "saved")), scoring)
 
 
 def others(nodes: Tensor, n: int) -> Tensor:
@@ -116,13 +150,21 @@ def others(nodes: Tensor, n: int) -> Tensor:
 
 
 def split_nodes(
-    graph: Graph, train: float = 0.6, val: float = 0.2, seed: int = 0, *, stratify: bool = True
+    graph: Graph,
+    train: float = 0.6,
+    val: float = 0.2,
+    seed: int = 0,
+    *,
+    stratify: bool = True,
+    scoring: Scoring = "accuracy",
 ) -> NodeSplit:
     """A random split of the labelled nodes; the rest is test.
 
     Args:
         stratify: Keep the class proportions, and at least one training node for each class.
             Otherwise nodes are drawn regardless of class, and a rare class may miss train.
+        scoring: What validation selects by: `accuracy`, or `balanced_accuracy`, the mean over classes of the share that
+            is right, for classes of very different sizes.
     """
     if not (0 < train < 1 and 0 <= val < 1 and train + val <= 1):
         raise InputError(
@@ -132,7 +174,7 @@ def split_nodes(
     y = graph.y.cpu()
     order = _shuffled(graph, seed)
     parts = cut_by_class(order, y if stratify else torch.zeros_like(y), train, val)
-    return _split(graph, parts[0], parts[1], parts[2], "random" if stratify else "random:plain")
+    return _split(graph, parts[0], parts[1], parts[2], "random" if stratify else "random:plain", scoring)
 
 
 def cut_by_class(order: Tensor, y: Tensor, train: float, val: float) -> list[Tensor]:
@@ -147,8 +189,8 @@ def cut_by_class(order: Tensor, y: Tensor, train: float, val: float) -> list[Ten
     return [torch.cat(part) for part in zip(*cuts, strict=True)]
 
 
-def make_split(graph: Graph, spec: str = "random", seed: int = 0) -> NodeSplit:
-    """The split that `spec` names.
+def make_split(graph: Graph, spec: str = "random", seed: int = 0, scoring: Scoring = "accuracy") -> NodeSplit:
+    """The split that `spec` names; `scoring` as in `split_nodes`.
 
     `random` (60/20/20 by class) · `random:plain` (regardless of class) · `low:K` (K labels a class,
     500 validation, rest test) · `public` (the Planetoid one) · `geom:K` (the K-th of ten; `geom`
@@ -157,11 +199,11 @@ def make_split(graph: Graph, spec: str = "random", seed: int = 0) -> NodeSplit:
     kind, _, argument = spec.partition(":")
     number = int(argument) if argument.isdecimal() else None
     if spec in ("random", "random:plain"):
-        return split_nodes(graph, seed=seed, stratify=spec == "random")
+        return split_nodes(graph, seed=seed, stratify=spec == "random", scoring=scoring)
     if kind == "low" and number:
-        return _few_labels(graph, number, seed)
+        return _few_labels(graph, number, seed, scoring)
     if spec == "public" or (kind in ("geom", "mask") and (number is not None or spec == kind)):
-        return _from_masks(graph, kind, number, seed)
+        return _from_masks(graph, kind, number, seed, scoring)
     raise InputError(f"The split '{spec}' is not known: use random, random:plain, low:K, public, geom:K or mask.")
 
 
@@ -176,26 +218,30 @@ def _shuffled(graph: Graph, seed: int) -> Tensor:
     return labelled[torch.randperm(labelled.numel(), generator=seeding.generator(seed, "split"))]
 
 
-def _split(graph: Graph, train: Tensor, val: Tensor, test: Tensor, name: str) -> NodeSplit:
+def _split(
+    graph: Graph, train: Tensor, val: Tensor, test: Tensor, name: str, scoring: Scoring = "accuracy"
+) -> NodeSplit:
+    if scoring not in get_args(Scoring):
+        raise InputError(f"scoring='{scoring}' is not known: use {' or '.join(get_args(Scoring))}.")
     if train.numel() == 0:
         raise InputError(f"Graph '{graph.name}' has no training label under split '{name}': label some nodes first.")
     every = torch.cat([train, val, test])
     if every.unique().numel() < every.numel():
         raise InputError(f"Split '{name}' of graph '{graph.name}' puts a node into two parts: make them disjoint.")
     train, val, test = (part.sort().values.to(graph.device) for part in (train, val, test))
-    return NodeSplit(train, val, test, name, graph.n_classes, graph.y)
+    return NodeSplit(train, val, test, name, graph.n_classes, graph.y, scoring)
 
 
-def _few_labels(graph: Graph, per_class: int, seed: int) -> NodeSplit:
+def _few_labels(graph: Graph, per_class: int, seed: int, scoring: Scoring) -> NodeSplit:
     y = graph.y.cpu()
     order = _shuffled(graph, seed)
     train = torch.cat([order[y[order] == c][:per_class] for c in y[order].unique().tolist()])
     rest = order[~torch.isin(order, train)]
     n_val = min(500, rest.numel() // 2)  # small graphs: half of the rest, so that a test part remains
-    return _split(graph, train, rest[:n_val], rest[n_val:], f"low:{per_class}")
+    return _split(graph, train, rest[:n_val], rest[n_val:], f"low:{per_class}", scoring)
 
 
-def _from_masks(graph: Graph, kind: str, column: int | None, seed: int) -> NodeSplit:
+def _from_masks(graph: Graph, kind: str, column: int | None, seed: int, scoring: Scoring) -> NodeSplit:
     """The masks that `kind` names; of several columns the one asked for, else the seed's."""
     prefix = "geom_" if kind == "geom" else ""
     masks = [graph.masks.get(f"{prefix}{part}_mask") for part in ("train", "val", "test")]
@@ -209,7 +255,7 @@ def _from_masks(graph: Graph, kind: str, column: int | None, seed: int) -> NodeS
     chosen = (seed if column is None else column) % (last + 1)
     known = graph.y.cpu() >= 0
     parts = [((mask[:, chosen] if mask.dim() == 2 else mask) & known).nonzero().flatten() for mask in found]
-    return _split(graph, parts[0], parts[1], parts[2], f"{kind}:{chosen}" if width else kind)
+    return _split(graph, parts[0], parts[1], parts[2], f"{kind}:{chosen}" if width else kind, scoring)
 
 
 def _usable(graph: Graph) -> str:

@@ -64,9 +64,9 @@ class Decoder(BaseEstimator):  # type: ignore[misc]
         kind: `"cheb"`, `"sage"` or `"mlp"` (which does not see the graph).
         hidden: Width of the hidden layer.
         norm: Batch normalisation of the hidden layer, or none.
-        selection: What chooses the epoch: `"validation"` accuracy, or `"test-peek"`, the accuracy on
-            the *test* nodes. The latter exists only to reproduce the official code's protocol; its
-            results are optimistic and must be marked wherever they appear.
+        selection: What chooses the epoch: the score on `"validation"` (accuracy, or what the split's `scoring` says),
+            or `"test-peek"`, that on the *test* nodes. The latter exists only to reproduce the official code's
+            protocol; its results are optimistic and must be marked wherever they appear.
         patience: Epochs without a better score after which training stops; 0 never stops it.
         random_state: Seed of the initial weights and of the dropout.
         device: `"auto"` is the first GPU when there is one, else the CPU.

@@ -37,13 +37,14 @@ from bes import seeding
 from bes.core import options, soft
 from bes.errors import InputError
 from bes.graph.graph import Graph
-from bes.graph.splits import NodeSplit, Part
+from bes.graph.splits import NodeSplit
 from bes.models.alike import alike, read
 from bes.models.base import is_small
 from bes.models.convs import pick
 from bes.models.encoders import EncoderEnsemble
 from bes.models.fused import Fused, fused_proba
 from bes.models.guard import mean_gain, share_better
+from bes.models.seen import Seen
 from bes.models.soft_pull import SoftPull
 from bes.models.trust import EdgeTrust
 from bes.training import SELECTED_ON, Callback, Score, Selection, logits_of, node_objective, train
@@ -181,12 +182,12 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         rng = seeding.generator(self.random_state, "dropout", "shaping", device=device)
         part = pick(SELECTED_ON, self.selection, "selection")
         supervised, score = node_objective(split, part)
-        seen = _Seen(split, part)
+        seen = Seen(split, part)
         with torch.no_grad():
             begun = score(seen(network.eval()(graph)))
         base, graph = graph, self._trusted(shaped, graph, split)
         pull = SoftPull(self, network, graph, split)
-        self.teacher_ = pull.take_teacher(self.teacher, score, split.nodes(part).numel())
+        self.teacher_ = pull.take_teacher(self.teacher, score, split.n_effective(part))
         self.log_ = train(
             network,
             lambda hidden: network.read(hidden, graph, rng),
@@ -294,26 +295,3 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         """The shaped hidden layers `[N, D]`."""
         check_is_fitted(self, "encoders_")
         return self.encoders_.transform(graph)
-
-
-class _Seen:
-    """What evaluations show besides the score: how far nodes moved since the last, and who was right.
-
-    Attributes:
-        moved: The mean distance, from the second evaluation on.
-        hits: Bool, a row of the part's nodes an evaluation.
-    """
-
-    def __init__(self, split: NodeSplit, part: Part) -> None:
-        self.moved: list[float] = []
-        self.hits: list[Tensor] = []
-        self._split, self._part, self._last = split, part, torch.empty(0)
-
-    def __call__(self, out: tuple[Tensor, Tensor]) -> Tensor:
-        """Look at the outputs, and pass the logits on."""
-        logits, hidden = out
-        if self.hits:
-            self.moved.append((hidden - self._last).norm(dim=1).mean().item())
-        self.hits.append(self._split.hits(logits, self._part))
-        self._last = hidden
-        return logits

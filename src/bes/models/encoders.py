@@ -76,8 +76,9 @@ class Encoder(nn.Module):
 class EncoderEnsemble(BaseEstimator):  # type: ignore[misc]
     """Z = [relu(conv1_1(X)), ..., relu(conv1_m(X))] of m frozen encoders.
 
-    Each encoder is trained with a head of its own by cross-entropy on the training nodes, at the
-    epoch of the best validation accuracy (on a tie the lower loss) it is frozen, and its head stays behind.
+    Each encoder is trained with a head of its own by cross-entropy on the training nodes; at the epoch of the best
+    score on validation (accuracy, or what the split's `scoring` says; on a tie the lower loss) it is frozen, and its
+    head stays behind.
 
     Args:
         encoders: Names of `bes.models.convs.CONVS`; the same name twice gives two different encoders.

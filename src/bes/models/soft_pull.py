@@ -69,7 +69,7 @@ class SoftPull:
         )
 
     @torch.no_grad()
-    def take_teacher(self, wanted: str, score: Callable[[Tensor], Score], n: int) -> str:
+    def take_teacher(self, wanted: str, score: Callable[[Tensor], Score], n: float) -> str:
         """The teacher that is wanted; of `auto` the first that is best but for a standard error.
 
         The predictions themselves, which come last, were chosen on the same nodes and look better than they are. That
@@ -77,7 +77,7 @@ class SoftPull:
 
         Args:
             score: Of labels on the nodes that select.
-            n: How many those are.
+            n: How many those are (`NodeSplit.n_effective`).
         """
         if wanted == "auto":
             prob = self._outputs()[0].softmax(1)

@@ -44,6 +44,7 @@ def check(config: RunConfig, graph: Graph, seeds: list[int]) -> None:
         "shaping=encoders": config.shaping == "encoders",
         "crossfit": config.crossfit,
         "keep": config.encoders.keep,
+        f"scoring={config.scoring}": config.scoring != "accuracy",
     }
     for setting, given in for_nodes.items():
         if given and config.task != "node":

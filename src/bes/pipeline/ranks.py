@@ -44,6 +44,7 @@ def check_ranks(config: RunConfig, jobs: int, log: str | None) -> None:
         f"encoder {', '.join(attention)}": bool(attention),
         "decoder.norm=batch, as preset official has it,": config.decoder.norm != "none",
         "selection=test-peek": config.selection != "validation",
+        f"scoring={config.scoring}": config.scoring != "accuracy",
         "--batching parts": config.batching == "parts",
         "--jobs": jobs != 1,
         "--log": log is not None,

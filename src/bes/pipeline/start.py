@@ -65,7 +65,7 @@ class Start:
 def begin(config: RunConfig, graph: Graph, seed: int, watchers: Sequence[Watch], trained: Trained[Embedded]) -> Start:
     """Split, and train the encoders, or take them from an earlier run."""
     graph = scale(graph, config.features).to(seeding.pick_device(config.device))
-    split = make_split(graph, config.split, seed)
+    split = make_split(graph, config.split, seed, config.scoring)
     check_labels(graph, split, allow_missing=config.allow_missing_classes)
     blind = graph.without_labels()
     parts = parts_of(config, blind)

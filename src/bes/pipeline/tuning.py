@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from bes import seeding
 from bes.errors import InputError
 from bes.models.baselines import make_method
 from bes.models.baselines.method import Method
-from bes.models.baselines.problem import Problem
+from bes.models.baselines.problem import Answer, Problem
 from bes.models.baselines.settings import search_space
 from bes.training import Score
 
@@ -37,11 +37,20 @@ class Study:
         options: The best ones, in full.
         tried: A row a trial: what differs from the first trial, its score on validation and its seconds.
         space: The values by option that could be tried.
+        best: What the best trial said, in the process that tuned: on its split the method need not be trained again.
     """
 
     options: dict[str, Any]
     tried: list[dict[str, Any]]
     space: dict[str, list[Any]]
+    best: Tried | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "best": None}
+
+    def kept(self) -> dict[str, Any]:
+        """For a file, which makes a study again."""
+        return {"options": self.options, "tried": self.tried, "space": self.space}
 
     def as_dict(self, seed: int) -> dict[str, Any]:
         """For a record; `seed` names the split."""
@@ -77,25 +86,26 @@ def tune(
     study = _new_study(name)
     space = {key: values for key, values in search_space(name, pairs=pairs).items() if key not in fixed}
     seen: dict[str, Tried] = {}
-    rows, best, kept = [], FAILED, start
+    rows, best, kept = [], Tried(FAILED, 0.0), start
     for number in range(trials):
         trial = study.ask() if number else None
         options = start if trial is None else {**start, **_proposed(trial, space)}
         key = repr(make_method(name, options))
         again = key in seen
-        seen[key] = found = seen[key] if again else _try(name, options, problem_of)
+        found = seen[key] if again else _try(name, options, problem_of)
         if trial is not None:
             study.tell(trial, found.score[0])
         differs = {key: value for key, value in options.items() if value != start[key]}
         rows.append({"options": differs, "score": found.score[0], "seconds": 0.0 if again else found.seconds})
         if found.error:
             rows[-1]["error"] = found.error
-        if found.score > best:
-            best, kept = found.score, options
+        if found.score > best.score:
+            best, kept = found, options
+        seen[key] = replace(found, answer=None)  # embeddings of all trials would fill the memory
         step()
-    if best == FAILED:
+    if best.score == FAILED:
         raise InputError(str(rows[0]["error"]))
-    return Study(kept, rows, space)
+    return Study(kept, rows, space, best)
 
 
 def _new_study(name: str) -> optuna.Study:
@@ -114,11 +124,12 @@ def _new_study(name: str) -> optuna.Study:
 
 @dataclass(frozen=True)
 class Tried:
-    """One trial: its score on validation, and why it failed if it did."""
+    """One trial: its score on validation, what it said, and why it failed if it did."""
 
     score: Score
     seconds: float
     error: str = ""
+    answer: Answer | None = None
 
 
 def _proposed(trial: optuna.Trial, space: dict[str, list[Any]]) -> dict[str, Any]:
@@ -135,12 +146,15 @@ def _proposed(trial: optuna.Trial, space: dict[str, list[Any]]) -> dict[str, Any
 
 def _try(name: str, options: dict[str, Any], problem_of: Callable[[Method], Problem]) -> Tried:
     """Settings under which training fails are the worst there are."""
-    began, score, error = time.perf_counter(), FAILED, ""
-    method = make_method(name, options)
+    method, began = make_method(name, options), time.perf_counter()
     try:
-        answer = method.fit(problem_of(method))
-        sound = math.isfinite(answer.score[1]) and (answer.prob is None or bool(torch.isfinite(answer.prob).all()))
-        score, error = (answer.score, "") if sound else (FAILED, f"The method '{name}' diverged: lower its lr.")
+        problem = problem_of(method)
+        began = time.perf_counter()
+        answer = method.fit(problem)
     except InputError as failed:
-        error = str(failed)
-    return Tried(score, time.perf_counter() - began, error)
+        return Tried(FAILED, time.perf_counter() - began, str(failed))
+    seconds = time.perf_counter() - began
+    sound = math.isfinite(answer.score[1]) and (answer.prob is None or bool(torch.isfinite(answer.prob).all()))
+    if not sound:
+        return Tried(FAILED, seconds, f"The method '{name}' diverged: lower its lr.")
+    return Tried(answer.score, seconds, answer=answer)

@@ -127,9 +127,10 @@ def rows(records: list[Record]) -> list[dict[str, Any]]:
 
 def short(records: list[Record]) -> list[dict[str, str]]:
     """The rows for a terminal."""
-    title = metric_name(records, headline(records)[0])
+    first = headline(records)[0]
+    title = metric_name(records, first)
     wide = ("acc", "f1") if records[0]["task"] == "link" else ()  # of so many, those that hang on a threshold
-    kept = [metric_name(records, metric) for metric in SHORT if metric not in wide]
+    kept = [metric_name(records, metric) for metric in (*SHORT, first) if metric not in wide]
     return [
         {
             "method": f"{row['method']} *" if row["best"] else row["method"],

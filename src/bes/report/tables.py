@@ -9,6 +9,7 @@ from bes.summary import Record, Summary, difference, headline, values
 #: Metrics in the order of the tables; F1 is macro but for links.
 METRICS = {
     "acc": "accuracy",
+    "balanced_acc": "balanced accuracy",
     "f1": "macro F1",
     "auroc": "AUROC",
     "ap": "AP",
@@ -68,7 +69,7 @@ def metric_name(records: list[Record], metric: str) -> str:
 def _metrics(records: list[Record], part: str, shown: Collection[str]) -> list[str]:
     """The metrics that the records have for a part; none where they do not have the part."""
     found = records[0]["metrics"].get(part, {}) if records else {}
-    return [metric for metric in METRICS if metric in found and metric in shown]
+    return [metric for metric in METRICS if metric in found and (metric in shown or metric == headline(records)[0])]
 
 
 def _mean(records: list[Record], arm: str, metric: str, part: str) -> str:

@@ -21,7 +21,7 @@ STEPS = {
 #: What is drawn where the encoders were shaped, by its key in the history.
 EPOCHS = {
     "loss": "loss",
-    "score": "accuracy on validation, which chose the epoch",
+    "score": "score on validation, which chose the epoch",
     "joined": "nodes without a label that joined",
     "displacement": "mean distance that nodes moved in an epoch",
 }

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,12 +23,13 @@ from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.machine import cores
 from bes.pipeline.ranks import RankRun
+from bes.records import alone_in_run
 from bes.runs import start_worker
 from bes.scale.distributed import OwnSplit
 from bes.scale.halo import GraphPart
 from bes.scale.ranks import Ranks, joined
 from bes.scale.sharded import Shards
-from bes.torchrun.plan import make_plan
+from bes.torchrun.plan import Plan, make_plan
 from bes.torchrun.record import record
 
 T = TypeVar("T")
@@ -51,8 +53,9 @@ def run_on_ranks(
     Returns:
         The run's folder, on rank 0.
     """
-    with joined(device) as ranks:
+    with joined(device) as ranks, ExitStack() as held:
         plan = told(ranks, lambda: apart(make_plan, read, seeds, out, ranks.size, jobs, log))
+        told(ranks, lambda: _hold(held, plan, ranks.size))
         if plan.missing:
             part = GraphPart.load(plan.part(ranks.rank)).to(ranks.device)
         for seed in plan.missing:
@@ -65,6 +68,12 @@ def run_on_ranks(
         if ranks.rank == 0:
             shutil.rmtree(plan.folder, ignore_errors=True)
         return plan.path if ranks.rank == 0 else None
+
+
+def _hold(held: ExitStack, plan: Plan, size: int) -> None:
+    """Take the folder, which the process that planned has given back, as that one left it."""
+    held.enter_context(alone_in_run(plan.path))
+    plan.check_cut(size)
 
 
 def _sizes(part: GraphPart) -> dict[str, int]:

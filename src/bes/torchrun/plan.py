@@ -16,6 +16,7 @@ from torch import Tensor
 
 from bes import seeding
 from bes.config import RunConfig
+from bes.errors import InputError
 from bes.files import whole_file
 from bes.graph.graph import Graph
 from bes.graph.scaling import scale
@@ -23,7 +24,7 @@ from bes.graph.splits import make_split
 from bes.pipeline import arms_of, check, facts_of
 from bes.pipeline.methods import resolved
 from bes.pipeline.ranks import check_ranks
-from bes.records import RunDirectory, data_hash, library_version
+from bes.records import RunDirectory, alone_in_run, data_hash, library_version
 from bes.scale.distributed import OwnSplit
 from bes.scale.halo import cut
 from bes.scale.kept import Kept
@@ -53,6 +54,24 @@ class Plan:
     def split(self, seed: int, rank: int | str) -> Path:
         return self.folder / f"split-{seed}-{rank}.safetensors"
 
+    @property
+    def cut(self) -> Path:
+        """The file that says what the parts are of."""
+        return self.folder / "cut.json"
+
+    def identity(self, size: int) -> dict[str, Any]:
+        """What makes parts for `size` ranks the same."""
+        told = {"ranks": size, "data_hash": self.data_hash, "bes": library_version()}
+        return {**told, "config": self.config.canonical()}
+
+    def is_cut(self, size: int) -> bool:
+        return self.cut.exists() and bool(json.loads(self.cut.read_text(encoding="utf-8")) == self.identity(size))
+
+    def check_cut(self, size: int) -> None:
+        """Refuse parts that another run has made between the plan and the lock."""
+        if self.missing and not self.is_cut(size):
+            raise InputError(f"Another `bes run` has changed {self.path} meanwhile: call it again.")
+
     def kept(self, seed: int, rank: int) -> Kept:
         """What a rank leaves of a seed."""
         return Kept(self.folder / str(seed), rank)
@@ -71,27 +90,27 @@ def make_plan(
     check_ranks(config, jobs, log)
     check(config, graph, seeds)
     config = resolved(config)
-    directory = RunDirectory(out or Path("runs") / graph.name, config, data_hash(graph))
-    directory.keep(graph)
-    missing = directory.missing(seeds, arms_of(config))
-    plan = Plan(config, directory.path, directory.data_hash, missing, facts_of(config, graph))
-    if missing:
-        _write_parts(plan, graph, size)
+    path = out or Path("runs") / graph.name
+    with alone_in_run(path):
+        directory = RunDirectory(path, config, data_hash(graph))
+        directory.keep(graph)
+        missing = directory.missing(seeds, arms_of(config))
+        plan = Plan(config, directory.path, directory.data_hash, missing, facts_of(config, graph))
+        if missing:
+            _write_parts(plan, graph, size)
     return plan
 
 
 def _write_parts(plan: Plan, graph: Graph, size: int) -> None:
     """Parts and splits; those of the same run on as many ranks are used again, with the shards beside them."""
-    identity = {"ranks": size, "data_hash": plan.data_hash, "bes": library_version(), "config": plan.config.canonical()}
-    known = plan.folder / "cut.json"
-    if not known.exists() or json.loads(known.read_text(encoding="utf-8")) != identity:
+    if not plan.is_cut(size):
         shutil.rmtree(plan.folder, ignore_errors=True)
         plan.folder.mkdir(parents=True)
         owner = partition(graph, size, "metis" if find_spec("pymetis") else "communities", seeding.generator(0, "cut"))
         for rank, part in enumerate(cut(scale(graph, plan.config.features), owner, size)):
             part.save(plan.part(rank))
-        with whole_file(known) as temporary:
-            temporary.write_text(json.dumps(identity), encoding="utf-8")
+        with whole_file(plan.cut) as temporary:
+            temporary.write_text(json.dumps(plan.identity(size)), encoding="utf-8")
     owned = [load_file(plan.part(rank))["own"] for rank in range(size)]
     for seed in plan.missing:
         split = make_split(graph, plan.config.split, seed)

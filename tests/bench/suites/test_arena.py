@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bes.bench.model import Cell, Suite
+from bes.bench.model import Cell, Sheet, Suite
 from bes.bench.suites import arena
 from bes.bench.suites.cells import SLOW
 from bes.bench.suites.settings import DATASETS
@@ -22,12 +24,23 @@ def cells(suite: Suite) -> list[Cell]:
     return [cell for sheet in suite.sheets for cell in sheet.cells]
 
 
+def methods(suite: Suite) -> list[Sheet]:
+    """The sheets of all methods."""
+    return [sheet for sheet in suite.sheets if sheet.name != "arena-smoothing"]
+
+
+def test_what_correct_and_smooth_adds_is_of_the_same_runs() -> None:
+    whole, added = arena.arena_nodes().sheets
+    own = [cell.ask for cell in whole.cells if cell.row == "correct-and-smooth"]
+    assert [cell.ask for cell in added.cells] == [replace(ask, metric=arena.GAIN) for ask in own if ask]
+
+
 def test_every_method_that_can_stands_in_it(suite: Suite) -> None:
     expected = set(METHODS) - arena.ELSEWHERE
     if suite.name == "arena-links":
         expected = {name for name in expected if METHODS[name].kind.pairs} | set(HEURISTICS)
     assert {cell.ask.arm for cell in cells(suite) if cell.ask} == expected
-    for sheet in suite.sheets:
+    for sheet in methods(suite):
         assert len(sheet.rows) == len(expected), "no two methods share a row"
         assert sheet.reference == "BES"
         assert {"BES", "BES without shaping", "GCN", "H2GCN", "igcl-released"} <= set(sheet.rows)
@@ -53,7 +66,7 @@ def test_graphs_are_those_that_it_names() -> None:
 
 
 def test_the_papers_figures_stand_beside(suite: Suite) -> None:
-    printed = {(cell.row, cell.column): cell.printed for cell in suite.sheets[-1].cells}
+    printed = {(cell.row, cell.column): cell.printed for cell in methods(suite)[-1].cells}
     of_bes = {column: found.value for (row, column), found in printed.items() if row == "BES" and found}
     task = {"arena-nodes": "nodes", "arena-links": "links"}[suite.name]
     assert (

@@ -114,6 +114,8 @@ def test_metrics(write: Write) -> None:
 def test_links_and_heuristics(write: Write) -> None:
     methods = {"common neighbours": "cn", "GCN": "gcn", "BES": "bes"}
     suite = read_suite(write(task="link", methods=methods, metrics=["auroc", "hits@50"]))
+    said = refusal(write(task="link", methods=methods, metrics=["balanced_acc"]))
+    assert "balanced_acc, which is for nodes only" in said
     found = asks(suite)
     assert {ask.config.task for ask in found.values()} == {"link"}
     assert found["common neighbours", "cora AUC"].arms == ("cn",)

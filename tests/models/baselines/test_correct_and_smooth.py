@@ -88,12 +88,12 @@ def test_validation_chooses_the_two_weights(graph: Graph, base: str) -> None:
     method = CorrectAndSmooth(base=base, hidden=8, epochs=30)
     answer = method.fit(NodeProblem(graph, split, 0))
     every = candidates(graph, split, method)
-    assert len(every) == 9
+    assert len(every) == 16
     scores = {
         what: split.score((rows / rows.sum(1, keepdim=True)).clamp_min(1e-12).log()) for what, rows in every.items()
     }
     (note,) = answer.notes
-    chosen = note.removeprefix("Chosen on validation: ").partition(", accuracy")[0]
+    chosen = note.removeprefix("Chosen on validation: ").partition(", score")[0]
     assert answer.score[0] == max(score[0] for score in scores.values())
     assert answer.score == pytest.approx(scores[chosen])
     assert answer.prob is not None
@@ -110,7 +110,7 @@ def test_a_graph_against_the_classes_hurts_and_the_note_says_so() -> None:
     answer = method.fit(NodeProblem(against, split, 0))
     assert answer.score[0] < plain.score[0]
     (note,) = answer.notes
-    assert note.endswith(f"accuracy {answer.score[0]:.4f} there; of the base {plain.score[0]:.4f}.")
+    assert note.endswith(f"score {answer.score[0]:.4f} there; of the base {plain.score[0]:.4f}.")
 
 
 def test_it_stands_on_bes_too(graph: Graph) -> None:

@@ -63,6 +63,18 @@ def test_no_result_has_as_many_numbers_as_pairs_of_nodes(name: str, graph: Graph
     assert 0 < seen.most[0] < N * N, seen.most
 
 
+@pytest.mark.parametrize("name", ["sgc1l", "ssgc1l"])
+def test_node_ids_are_not_made_dense_however_many_edges_there_are(name: str) -> None:
+    """A linear map on propagated features would have N x N of them."""
+    y = torch.arange(N) % 3
+    edges = torch.randint(N, (2, N * 60), generator=torch.Generator().manual_seed(0))
+    ids = Graph(torch.empty(N, 0), edges, y, "ids")
+    options = {key: value for key, value in ONCE.items() if key in METHODS[name].options}
+    with Largest() as seen:
+        make_method(name, options).fit(NodeProblem(ids, make_split(ids, "random", 0), 0))
+    assert 0 < seen.most[0] < N * N, seen.most
+
+
 def test_a_result_of_that_size_would_be_seen() -> None:
     with Largest() as seen:
         x = torch.ones(N, 2)

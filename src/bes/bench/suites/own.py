@@ -18,6 +18,7 @@ from bes.settings import merge, read_file, validate
 
 METRICS: dict[str, Metric] = {
     "acc": ACCURACY,
+    "balanced_acc": Metric("balanced accuracy", "metrics.test.balanced_acc"),
     "f1": F1,
     "auroc": AUC,
     "hits@50": Metric("Hits@50", "metrics.test.hits@50"),
@@ -54,7 +55,7 @@ class SuiteFile(_Strict):
     task: Literal["node", "link"] = "node"
     datasets: list[str] = Field(min_length=1)
     methods: dict[str, Method | str] = Field(min_length=1)
-    metrics: list[Literal["acc", "f1", "auroc", "hits@50"]] = Field(["acc"], min_length=1)
+    metrics: list[Literal["acc", "balanced_acc", "f1", "auroc", "hits@50"]] = Field(["acc"], min_length=1)
     splits: int = Field(5, ge=1, le=1000)
     tune: int = Field(0, ge=0)
     settings: dict[str, Any] = {}
@@ -82,9 +83,11 @@ def read_suite(path: Path) -> Suite:
 def _check(given: SuiteFile, path: Path) -> None:
     if path.stem in TAKEN:
         raise InputError(f"A suite cannot be called '{path.stem}', as a part of the store is: rename {path}.")
-    if given.task == "node" and "hits@50" in given.metrics:
+    other = {"node": ("hits@50", "link"), "link": ("balanced_acc", "node")}
+    name, task = other[given.task]
+    if name in given.metrics:
         raise InputError(
-            f"The metrics of {path} name hits@50, which is for links only: take it out, or use task: link."
+            f"The metrics of {path} name {name}, which is for {task}s only: take it out, or use task: {task}."
         )
     for settings in [given.settings, *(m.settings for m in given.methods.values() if isinstance(m, Method))]:
         for key in FIXED & settings.keys():

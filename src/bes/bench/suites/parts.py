@@ -65,6 +65,9 @@ ALONE = {"GCN": "gcn", "GCN, prototypes": "prototypes", "GCN, pseudo-labels": "p
 #: How preset `strong` shapes is nothing to them; with this their runs are those that were recorded before it had sizes.
 UNSHAPED: Sections = {"encoder_shaper": {"sizes": None}}
 
+#: All that is chosen is chosen by balanced accuracy: the rows, and the arms that they are.
+BALANCED = {"BES, balanced": "bes", f"{CONTROL}, balanced": "control"}
+
 #: Shaping of frozen embeddings, as the paper has it, by a decoder behind: three views of the graph.
 FROZEN: Given = {"features": "unit", "encoders": {"names": ("mlp", "gcn", "cheb"), "channels": 64}}
 
@@ -91,8 +94,7 @@ def _about(rows: Sequence[str], alone: Sequence[str] = ()) -> str:
     if named:
         text += (
             f"BES and these rows start from the encoders that `{CONTROL}` is, and train them on for as many epochs, "
-            f"under the same guard unless it says otherwise: {'; '.join(named)}. Rows of some splits were measured at "
-            "different times, from the same encoders trained again, whose rounding had changed by then. "
+            f"under the same guard unless it says otherwise: {'; '.join(named)}. "
         )
     if alone:
         text += "A GCN is the method of the arena, 64 wide with features of the same length. "
@@ -124,16 +126,23 @@ def strong_sheet(
     parts: Mapping[str, Given],
     alone: Sequence[str] = (),
     *,
+    balanced: bool = False,
     note: str = "",
     reference: str = "BES",
     metric: Metric = ACCURACY,
 ) -> Sheet:
-    """BES, its control and rows with some of its parts, then methods alone, on graphs by their titles."""
+    """BES, its control and rows with some of its parts, then methods alone, on graphs by their titles.
+
+    Args:
+        balanced: Whether BES and its control are there once more, chosen by balanced accuracy.
+    """
     cells = tuple(
         Cell(row, column, _ask(row, graph, split, parts, metric))
-        for row in ("BES", CONTROL, *parts, *alone)
+        for row in ("BES", CONTROL, *parts, *alone, *(BALANCED if balanced else ()))
         for column, graph in graphs.items()
     )
+    if balanced:
+        note += "In rows called balanced, validation counts classes alike (`scoring=balanced_accuracy`), in both arms. "
     return Sheet(name, title, HONEST, cells, _about(tuple(parts), alone) + note, reference)
 
 
@@ -145,9 +154,11 @@ def _ask(row: str, graph: str, split: str, parts: Mapping[str, Given], metric: M
             strong_config(graph, split, UNSHAPED), method, options={"features": "unit", "hidden": 64}
         )
         return Ask(config, method, metric, seeds)
+    if row in BALANCED:
+        return Ask(strong_config(graph, split, {"scoring": "balanced_accuracy"}), BALANCED[row], metric, seeds)
     own: Sections = {"encoder_shaper": parts[row]} if row in parts else {}
     return Ask(strong_config(graph, split, own), "control" if row == CONTROL else "bes", metric, seeds)
 
 
-def strong_config(graph: str, split: str, sections: Sections | None = None) -> RunConfig:
-    return RunConfig.build(graph, preset="strong", given={"split": split, **(sections or {})})
+def strong_config(graph: str, split: str, more: Given | None = None) -> RunConfig:
+    return RunConfig.build(graph, preset="strong", given={"split": split, **(more or {})})

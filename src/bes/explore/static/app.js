@@ -39,7 +39,7 @@ function describe({ run }) {
   find("facts").textContent = facts.join(" · ");
   const score = (value) => (100 * value).toFixed(2);
   find("score").textContent =
-    before === undefined || after === undefined ? "" : `Test accuracy ${score(before)} → ${score(after)} %`;
+    before === undefined || after === undefined ? "" : `Test ${run.metric} ${score(before)} → ${score(after)} %`;
 }
 
 /** Tell the first picture to whoever measures, and where the map stands to whoever tests. */

@@ -7,14 +7,17 @@ D^-1/2.
 
 Settled: PyG's docstring spreads E of the step before in its second term, but its code, as here, E0. Validation chooses
 a1 and a2, each among `alphas`. The base as it is does not compete: its epoch was chosen on the same nodes, so that it
-would look better there than it is, and this row would be the base. Its validation accuracy is in the notes. Only
-classes of training nodes are spread. A base that fits every training node exactly has errors of zero, and only its
-predictions are smoothed (PyG divides 0 by 0).
+would look better there than it is, and this row would be the base. Its validation score is in the notes, and records
+have its metrics (`base`), so that nobody need guess what was gained. Only classes of training nodes are spread. A base
+that fits every training node exactly has errors of zero, and only its predictions are smoothed (PyG divides 0 by 0).
 
 Expected: the official repository, ogbn-arxiv: linear base with a1 0.87 and a2 0.81 71.26, MLP with spectral and
 diffusion features 73.12. On a GCN with full labels it does not pay. The BES paper does not have it.
 
-Reached: not measured yet.
+Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
+- correct-and-smooth, tuned: Cora 88.15 ± 0.27 (10), CiteSeer 77.02 ± 0.28 (10), PubMed 90.02 ± 0.07 (10), Chameleon
+  (filtered) 39.33 ± 1.06 (10), Squirrel (filtered) 30.50 ± 0.87 (10), Cornell 78.38 ± 1.61 (10), Texas 86.00 ± 0.51
+  (10), Wisconsin 85.40 ± 1.30 (10), Actor 29.45 ± 0.59 (10), Amazon Photo 94.38 ± 0.26 (10).
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ class CorrectAndSmooth(Method):
     base: Literal["mlp", "gcn", "strong"] = "mlp"
     hidden: Count = 64
     dropout: Dropped = 0.5
-    alphas: Annotated[tuple[Share, ...], MinLen(1)] = (0.5, 0.8, 0.9)
+    alphas: Annotated[tuple[Share, ...], MinLen(1)] = (0.1, 0.5, 0.8, 0.9)
     steps: Count = 50
 
     def fit(self, problem: Problem) -> Answer:
@@ -66,10 +69,10 @@ class CorrectAndSmooth(Method):
         assert base.prob is not None
         every = [(what, problem.answer(prob, base.log)) for what, prob in self._candidates(problem, base.prob)]
         what, best = max(every, key=lambda one: one[1].score)  # the first of equals
-        best.more = base.more
+        best.more, best.base = base.more, base.prob
         best.notes += base.notes
         best.notes.append(
-            f"Chosen on validation: {what}, accuracy {best.score[0]:.4f} there; of the base {base.score[0]:.4f}."
+            f"Chosen on validation: {what}, score {best.score[0]:.4f} there; of the base {base.score[0]:.4f}."
         )
         return best
 

@@ -46,11 +46,11 @@ class NodeProblem(Problem):
         return "validation" if self._part == SELECTED_ON["validation"] else "test-peek"
 
     def score(self, logits: Tensor) -> Score:
-        """(accuracy, negative cross-entropy) of logits `[N, C]` on the part that selects."""
+        """(accuracy as the split counts it, negative cross-entropy) of logits `[N, C]` on the part that selects."""
         return node_objective(self.split, self._part)[1](logits)
 
     def answer(self, prob: Tensor, log: TrainLog | None = None) -> Answer:
-        """Probabilities `[N, C]` as they are; the log's score, where there is one, is theirs."""
+        """Probabilities `[N, C]` as they are, scored; the log is of the training that they came from."""
         return Answer(self.score(logits_of(prob)), prob, log=log or TrainLog())
 
     def fit(

@@ -91,6 +91,7 @@ class Answer:
         notes: What a reader of the figures should know.
         more: What else the record of a run should have, by its key there.
         embedding: What was read, where it was learned without labels; else None.
+        base: Class probabilities `[N, C]` of the model that the method stands on, to be scored beside it; else None.
     """
 
     score: Score
@@ -100,6 +101,7 @@ class Answer:
     notes: list[str] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
     embedding: Tensor | None = None
+    base: Tensor | None = None
 
 
 @dataclass(frozen=True)
