@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,20 @@ def test_ranks_are_asked_for_by_torchrun_alone(monkeypatch: pytest.MonkeyPatch) 
     assert asked_for() == 1
     monkeypatch.setenv("WORLD_SIZE", "4")
     assert asked_for() == 4
+
+
+def test_a_rank_that_leaves_has_said_all_and_does_not_end_the_interpreter() -> None:
+    lines = [
+        "import atexit, sys",
+        "from bes.scale.ranks import leave",
+        "class AtTheEnd:",
+        "    def __del__(self): print('interpreter', flush=True)",
+        "sys.kept = AtTheEnd()",
+        "atexit.register(print, 'exit function')",
+        "print('said')",
+        "leave()",
+        "print('after')",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["said", "exit function"]

@@ -130,7 +130,7 @@ def run(
     from bes import console
     from bes.runs import parse_seeds
     from bes.runs import run as run_all
-    from bes.scale.ranks import asked_for
+    from bes.scale.ranks import asked_for, leave
     from bes.torchrun import apart, run_on_ranks
 
     chosen = parse_seeds(seeds)
@@ -165,7 +165,7 @@ def run(
         ranked = run_on_ranks(read, chosen, out, device=device or "auto", jobs=jobs, log=log)
         if ranked is not None:
             apart(_report, ranked, as_json, quiet)
-        return
+        leave()
     with console.waiting("reading the graph", show=show):
         plan, graph = read()
     place = out or Path("runs") / graph.name

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -42,6 +44,18 @@ def joined(device: str = "auto") -> Iterator[Ranks]:
     finally:
         dist.destroy_process_group()
         del shared, fresh
+
+
+def leave() -> NoReturn:
+    """End this process, whose work is done, without the interpreter's own end.
+
+    Gloo's threads can outlive their group; one that lets go of a tensor while the interpreter ends aborts the process,
+    and torchrun would take a finished rank for a failed one.
+    """
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _stores(rank: int, size: int) -> tuple[Any, Any]:
