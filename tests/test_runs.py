@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing import resource_sharer
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,23 @@ def test_two_processes_killed_and_called_again_end_as_one_that_never_stopped(
     assert same_arrays(killed, whole, "splits")
     assert not list(killed.rglob(".part-*"))
     assert (killed / "report.html").exists()
+
+
+def test_processes_never_fetch_from_each_other_what_a_killed_one_could_not_give(
+    tmp_path: Path, small_graph: Graph, quick: Quick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[str] = []
+    sharer = resource_sharer._resource_sharer  # through which torch sends tensors between processes
+
+    def watched(name: str) -> None:
+        real = getattr(sharer, name)
+        monkeypatch.setattr(sharer, name, lambda *given: fetched.append(name) or real(*given))
+
+    watched("register")  # what is given to others
+    watched("get_connection")  # what others give
+    run(quick(), small_graph, [0, 1], tmp_path, jobs=2)
+    assert {r["seed"] for r in lines(tmp_path)} == {0, 1}
+    assert fetched == []
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="Linux only")

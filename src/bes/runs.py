@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from multiprocessing import get_context, resource_sharer
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -84,9 +85,9 @@ def run(
         studies = _tuned(config, graph, directory, watch) if missing else {}
         if jobs == 1 or len(missing) < 2:
             for seed, method in missing:
-                keep(_run_one(config, graph, seed, method, out, log, studies, watch))
+                keep(_run_one(graph, config, seed, method, out, log, studies, watch))
             return directory
-        _side_by_side(jobs, [(config, graph, *piece, out, log, studies) for piece in missing], keep)
+        _side_by_side(jobs, graph, [(config, *piece, out, log, studies) for piece in missing], keep)
         return directory
 
 
@@ -112,22 +113,21 @@ def _tuned(config: RunConfig, graph: Graph, directory: RunDirectory, watch: Watc
     return found
 
 
-def _side_by_side(jobs: int, work: list[tuple[Any, ...]], keep: Callable[[SeedResult], None]) -> None:
+def _side_by_side(jobs: int, graph: Graph, work: list[tuple[Any, ...]], keep: Callable[[SeedResult], None]) -> None:
     """`_run_one` of each piece of work in one of so many processes; each is kept as it ends."""
     jobs = min(jobs, len(work))
     threads = max(1, cores() // jobs)
     context = get_context("spawn")  # forked torch threads hang
     lifeline, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, context, initializer=start_worker, initargs=(threads, lifeline))
+    pool = ProcessPoolExecutor(jobs, context, initializer=_start_with, initargs=(threads, lifeline, graph))
     try:
-        for future in as_completed([pool.submit(_run_one, *piece) for piece in work]):
-            keep(future.result())
+        for future in as_completed([pool.submit(_run_given, *piece) for piece in work]):
+            keep(pickle.loads(future.result()))  # of our own worker
     except BrokenProcessPool:
         raise InputError(
             f"A process of --jobs {jobs} was killed, most often for want of memory: call it again with fewer to go on."
         ) from None
     except BaseException:
-        _hush()
         ours.close()  # a seed at work would run to its end, for nobody
         raise
     finally:
@@ -136,9 +136,24 @@ def _side_by_side(jobs: int, work: list[tuple[Any, ...]], keep: Callable[[SeedRe
         ours.close()
 
 
+#: The graph of a worker. It comes once, with the process itself, which then never asks a parent that was killed for it.
+_given: Graph
+
+
+def _start_with(threads: int, lifeline: Connection, graph: Graph) -> None:
+    global _given
+    start_worker(threads, lifeline)
+    _given = graph
+
+
+def _run_given(*piece: Any) -> bytes:
+    """`_run_one` on the worker's graph, as bytes: tensors would have to be fetched from the worker by a live parent."""
+    return pickle.dumps(_run_one(_given, *piece))
+
+
 def _run_one(
-    config: RunConfig,
     graph: Graph,
+    config: RunConfig,
     seed: int,
     method: str | None,
     out: Path,
@@ -157,13 +172,6 @@ def _run_one(
         return run_seed(
             config, graph, seed, [*watchers, lambda stage, _: kept.stage(stage)], studies=studies, only=method
         )
-
-
-def _hush() -> None:
-    """Stop sending graphs: the sender would complain about workers that end while they receive one."""
-    stopping = threading.Thread(target=resource_sharer.stop, args=(1,), daemon=True)
-    stopping.start()
-    stopping.join(2)
 
 
 def start_worker(threads: int, lifeline: Connection) -> None:
