@@ -8,7 +8,6 @@ import pytest
 
 from bes.bench.model import Cell, Sheet, Suite
 from bes.bench.suites import arena
-from bes.bench.suites.cells import SLOW
 from bes.bench.suites.settings import DATASETS
 from bes.bench.units import units_of
 from bes.models.baselines import METHODS
@@ -47,7 +46,7 @@ def test_every_method_that_can_stands_in_it(suite: Suite) -> None:
 
 
 def test_all_have_the_same_budget_and_splits(suite: Suite) -> None:
-    slow = SLOW["NC" if suite.name == "arena-nodes" else "LP"]
+    slow = arena.SLOW["NC" if suite.name == "arena-nodes" else "LP"]
     for cell in cells(suite):
         assert cell.ask is not None
         config, arm = cell.ask.config, cell.ask.arm

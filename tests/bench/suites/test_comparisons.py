@@ -10,7 +10,7 @@ import pytest
 
 from bes.bench import paper
 from bes.bench.model import ACCURACY, AUC, F1, PAIRED, Cell, Sheet, Suite
-from bes.bench.suites import SUITES, comparisons
+from bes.bench.suites import SUITES, arena, comparisons
 from bes.bench.suites.cells import SLOW
 from bes.bench.suites.settings import CONTROL, DATASETS, METHODS
 from bes.bench.units import unit_of
@@ -123,7 +123,7 @@ def test_every_ask_has_splits_and_no_other_arms_in_its_configuration() -> None:
     for found, cell in every():
         if cell.ask is not None and min(cell.ask.seeds) < 100:  # those of shaping have tests of their own
             assert cell.ask.seeds == tuple(range(len(cell.ask.seeds)))
-            slow = any(cell.ask.arm in arms for by_dataset in SLOW.values() for arms in by_dataset.values())
+            slow = any(cell.ask.arm in arms for of in (SLOW, *arena.SLOW.values()) for arms in of.values())
             assert len(cell.ask.seeds) in ((3, 5, 10) if slow else (5, 10))
             assert cell.ask.config.rivals == (), found.name
             assert cell.ask.config.preset == "paper"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bes.bench import paper
 from bes.bench.model import ACCURACY, PAIRED, Ask, Cell, Metric, Printed, Protocol
@@ -12,26 +12,22 @@ from bes.models.convs import CONVS
 #: Splits of the paper, and of what we compare most closely.
 FIVE, TEN = tuple(range(5)), tuple(range(10))
 
-#: Methods of which one run takes over five minutes on two cores, by task and data set: three splits must do.
-SLOW: dict[str, dict[str, frozenset[str]]] = {
-    "NC": {
-        "CiteSeer": frozenset({"graphecl"}),
-        "PubMed": frozenset({"graphecl", "mpnn-sage", "mpnn-gat"}),
-        "Amazon Photo": frozenset({"mpnn-gat"}),
-    },
-    "LP": {},
-}
+#: Methods of which one run takes over five minutes, by data set: three splits must do.
+Slow = Mapping[str, frozenset[str]]
+
+#: Those of nodes with the paper's settings; of links none.
+SLOW: Slow = {"CiteSeer": frozenset({"graphecl"}), "PubMed": frozenset({"graphecl", "mpnn-sage", "mpnn-gat"})}
 
 
-def splits(task: str, arm: str, dataset: str, usual: Sequence[int]) -> tuple[int, ...]:
+def splits(slow: Slow, arm: str, dataset: str, usual: Sequence[int]) -> tuple[int, ...]:
     """The usual splits, or the first three of them where one takes too long."""
-    return tuple(usual[:3] if arm in SLOW[task].get(dataset, ()) else usual)
+    return tuple(usual[:3] if arm in slow.get(dataset, ()) else usual)
 
 
-def slow_note(task: str, datasets: Iterable[str]) -> str:
+def slow_note(slow: Slow, datasets: Iterable[str]) -> str:
     """Where three splits must do, as a sentence; empty where they need not."""
     titles = {arm: title for title, arm in METHODS.items()}
-    cells = [f"{titles[arm]} on {dataset}" for dataset in datasets for arm in sorted(SLOW[task].get(dataset, ()))]
+    cells = [f"{titles[arm]} on {dataset}" for dataset in datasets for arm in sorted(slow.get(dataset, ()))]
     return f"Three splits where one run takes over five minutes: {', '.join(cells)}." if cells else ""
 
 
@@ -75,11 +71,12 @@ def method_cells(
         more: Rows that the table does not have.
     """
     columns = list(columns)
+    slow = SLOW if task == "NC" else {}
     cells = []
     for row in [*(rows or paper.rows(table)), *more]:
         for column, dataset, metric in columns:
             printed, arm = printed_or_none(table, row, column), METHODS[row]
-            chosen = seeds if arm in PAIRED else splits(task, arm, dataset, rival_seeds)
+            chosen = seeds if arm in PAIRED else splits(slow, arm, dataset, rival_seeds)
             cells.append(Cell(row, column, ask(task, dataset, arm, chosen, protocol=protocol, metric=metric), printed))
     return tuple(cells)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bes.bench import paper
 from bes.bench.model import ACCURACY, AUC, F1, Metric, Protocol, Sheet, Suite
-from bes.bench.suites.cells import FIVE, TEN, method_cells, slow_note
+from bes.bench.suites.cells import FIVE, SLOW, TEN, method_cells, slow_note
 from bes.bench.suites.settings import CONTROL, HONEST, LEAK, PEEK
 
 MAIN = ("Cora", "CiteSeer", "PubMed", "WikiCS")
@@ -40,7 +40,7 @@ def _node_sheets(name: str, table: int, title: str, columns: list[tuple[str, str
             table, "NC", shown, protocol=protocol, seeds=seeds, rival_seeds=seeds, rows=rows, more=_extra(table)
         )
         kind = "" if protocol.honest else "-peek"
-        few = slow_note("NC", dict.fromkeys(dataset for _, dataset, _ in columns))
+        few = slow_note(SLOW, dict.fromkeys(dataset for _, dataset, _ in columns))
         note = f"{_NODES} {few if protocol.honest else 'Rows enough to see what the peek is worth.'}".strip()
         return Sheet(f"{name}{kind}", title, protocol, found, note, "BES")
 
