@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from bes.bench.units import Outcome, Unit, Worker, failed
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.catalog import load
+from bes.pipeline.methods import resolved
+from bes.pipeline.tuning import Study
 from bes.records import data_hash, library_version
 from bes.stored import StoredRun
 
@@ -372,3 +375,23 @@ def test_a_picture_whose_run_failed_is_left_alone_unless_asked_for(grid: Grid, h
     assert grid(drawn)[0].todo == []
     runner, _ = grid(drawn, work=at_once, retry=True)
     assert StoredRun(runner.folder(runner.units[0])).seeds == [0]
+
+
+def test_a_method_is_not_tuned_again_for_its_other_splits(grid: Grid, here: Make) -> None:
+    config = resolved(here(methods={"gcn": {"epochs": 3}})).model_copy(update={"tune": 2})
+
+    def tuned(unit: Unit, data: str) -> Outcome:
+        done = pretend(unit, data)
+        found = {"trials": 1, "seed": 0, "space": {"hidden": [4, 8]}, "tried": [{"options": {"hidden": 8}}]}
+        method = {"options": {"hidden": 8}, "settings": "own", "tuned": found}
+        return replace(done, records=[{**record, "method": method} for record in done.records])
+
+    grid(suite(ask(config, "gcn", 2)), work=tuned)
+    assert grid.crew is not None
+    assert [unit.study for _, unit in grid.crew.given] == [None, None]
+    grid(suite(ask(config, "gcn", 4), ask(config, "sage", 1)), work=tuned)
+    studies = {(unit.arms[0], unit.seed): unit.study for _, unit in grid.crew.given}
+    assert studies.pop(("sage", 0)) is None
+    assert list(studies) == [("gcn", 2), ("gcn", 3)]
+    for study in studies.values():
+        assert study == Study({"hidden": 8}, [{"options": {"hidden": 8}}], {"hidden": [4, 8]})

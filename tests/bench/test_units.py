@@ -270,6 +270,11 @@ def test_the_splits_of_a_method_share_one_study(
         assert record["method"]["options"]["hidden"] == 4
         assert record["method"]["tuned"]["trials"] == 1
     assert tuned == ["gcn"]
+    known = Study.of({**record["method"], "options": {**record["method"]["options"], "hidden": 5}})
+    (later,) = Worker().run(Unit(config, 2, ("gcn",), study=known), small_graph, DATA).records
+    assert later["method"]["options"]["hidden"] == 5
+    assert later["method"]["tuned"] == record["method"]["tuned"]
+    assert tuned == ["gcn"]
     (record,) = worker.run(Unit(plain, 0, ("gcn",)), small_graph, DATA).records
     assert "tuned" not in record["method"]
     assert len({Unit(config, seed, ("gcn",)).group for seed in (0, 1)}) == 1

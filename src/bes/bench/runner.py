@@ -7,6 +7,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -67,6 +68,16 @@ class Runner:
             return self.retry
         return len(found) < len(unit.arms) or bool(unit.picture and not self._kept(unit, known))
 
+    def _with_studies(self, units: Sequence[Unit]) -> list[Unit]:
+        """The same units, those of a method that was tuned in an earlier grid with what was found then."""
+        groups: dict[str, list[Unit]] = {}
+        for unit in self.units:
+            if unit.config.tune:
+                groups.setdefault(unit.group, []).append(unit)
+        wanted = {unit.group: self._hash(unit) for unit in units if unit.config.tune}
+        found = {group: self.store.study(groups[group], known) for group, known in wanted.items()}
+        return [replace(unit, study=found.get(unit.group)) for unit in units]
+
     def run(
         self,
         board: Board,
@@ -87,7 +98,7 @@ class Runner:
             raise InputError(f"--limit-minutes {minutes:g} leaves no time: use a number above 0.")
         end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
         with self.store.alone(anew=anew):
-            self.todo = cheapest_first(self._missing(), Expected(self.store.records()))
+            self.todo = cheapest_first(self._with_studies(self._missing()), Expected(self.store.records()))
             jobs = min(jobs, max(1, len(self.todo)))
             board.begin(self.todo, len(self.units) - len(self.todo) - len(self.absent), jobs)
             if not self.todo:

@@ -14,6 +14,7 @@ from bes.bench.units import Unit
 from bes.config import RunConfig
 from bes.errors import InputError
 from bes.files import alone_in, free_name, whole_file
+from bes.pipeline.tuning import Study
 from bes.records import RECORDS, append_lines, library_version, read_lines, writing
 from bes.run_ids import as_written, run_id
 from bes.summary import Record
@@ -71,6 +72,14 @@ class Store:
         """The records of a unit's arms, as far as there are any."""
         ids = unit.run_ids(data_hash, self.version)
         return {arm: self._latest[run] for arm, run in ids.items() if run in self._latest}
+
+    def study(self, units: Iterable[Unit], data_hash: str) -> Study | None:
+        """What tuning found for a group of units, by the record of the first one that has any."""
+        for unit in units:
+            for record in self.of(unit, data_hash).values():
+                if not has_failed(record):
+                    return Study.of(record["method"])
+        return None
 
     def records(self) -> list[Record]:
         return list(self._latest.values())

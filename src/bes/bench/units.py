@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -33,12 +33,14 @@ class Unit:
 
     Attributes:
         picture: The name under which the run's folder is kept for figures; empty where it is not.
+        study: What tuning found for its group, where a record has it; no other tuning is then done.
     """
 
     config: RunConfig
     seed: int
     arms: tuple[str, ...] = PAIRED
     picture: str = ""
+    study: Study | None = field(default=None, repr=False, compare=False)
 
     def run_ids(self, data_hash: str, version: str) -> dict[str, str]:
         """The id of each arm's record."""
@@ -138,9 +140,9 @@ class Worker:
         return Outcome(unit, records, 0.0, result=result, curves=curves.as_dict())
 
     def _tuned(self, unit: Unit, graph: Graph) -> Study | None:
-        """What tuning found for the group of this unit: the first one asks, the others read."""
-        if not unit.config.tune:
-            return None
+        """What tuning found for the group of this unit: the first one asks, unless a record knows; the others read."""
+        if not unit.config.tune or unit.study is not None:
+            return unit.study
         if self._study[0] != unit.group:
             try:
                 self._study = (unit.group, study_of(unit.config, graph, unit.arms[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,12 @@ class Study:
     def as_dict(self, seed: int) -> dict[str, Any]:
         """For a record; `seed` names the split."""
         return {"trials": len(self.tried), "seed": seed, "space": self.space, "tried": self.tried}
+
+    @classmethod
+    def of(cls, method: Mapping[str, Any]) -> Study | None:
+        """From what a record says of its method; None of one that was not tuned."""
+        tuned = method.get("tuned")
+        return None if tuned is None else cls(method["options"], tuned["tried"], tuned["space"])
 
 
 def check_tuner() -> None:
