@@ -119,7 +119,9 @@ def _side_by_side(jobs: int, graph: Graph, work: list[tuple[Any, ...]], keep: Ca
     threads = max(1, cores() // jobs)
     context = get_context("spawn")  # forked torch threads hang
     lifeline, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, context, initializer=_start_with, initargs=(threads, lifeline, graph))
+    pool = ProcessPoolExecutor(
+        jobs, context, initializer=_start_with, initargs=(threads, lifeline, pickle.dumps(graph))
+    )
     try:
         for future in as_completed([pool.submit(_run_given, *piece) for piece in work]):
             keep(pickle.loads(future.result()))  # of our own worker
@@ -140,10 +142,11 @@ def _side_by_side(jobs: int, graph: Graph, work: list[tuple[Any, ...]], keep: Ca
 _given: Graph
 
 
-def _start_with(threads: int, lifeline: Connection, graph: Graph) -> None:
+def _start_with(threads: int, lifeline: Connection, graph: bytes) -> None:
+    """The graph comes as bytes: no process can be started with tensors that share their memory."""
     global _given
     start_worker(threads, lifeline)
-    _given = graph
+    _given = pickle.loads(graph)  # of our own parent
 
 
 def _run_given(*piece: Any) -> bytes:
