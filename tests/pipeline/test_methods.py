@@ -16,12 +16,13 @@ from bes.config import RunConfig
 from bes.errors import InputError
 from bes.graph.graph import Graph
 from bes.graph.splits import NodeSplit, make_split
-from bes.models.baselines import METHODS
+from bes.models.baselines import METHODS, make_method
 from bes.models.baselines.method import Method, Supervised
+from bes.models.baselines.settings import search_space
 from bes.models.baselines.two_layer import TwoLayer
 from bes.pipeline import arms_of, check, run_rival, run_seed, tuning
 from bes.pipeline.methods import resolved, study_of, tune_methods
-from bes.pipeline.tuning import Study, tune
+from bes.pipeline.tuning import LIKE, Study, Tried, tune
 from bes.runs import run
 
 Quick = Callable[..., RunConfig]
@@ -144,6 +145,32 @@ def test_the_same_study_again_is_the_same(config: RunConfig, small_graph: Graph)
         assert first[name].options == second[name].options
         assert [row["score"] for row in first[name].tried] == [row["score"] for row in second[name].tried]
     assert tune_methods(config, small_graph) == {}
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize(("control", "of"), LIKE.items())
+def test_a_control_is_proposed_what_its_method_is(
+    control: str, of: str, pairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as proposals are drawn at random, and the control has the options."""
+    if pairs and not METHODS[of].kind.pairs:
+        pytest.skip("for nodes only")
+    drawn: dict[str, list[dict[str, Any]]] = {}
+
+    def tried(name: str, options: dict[str, Any], _: Any) -> Tried:
+        drawn.setdefault(name, []).append(options)
+        return Tried((0.1 * len(drawn[name]), 0.0), 0.0)
+
+    monkeypatch.setattr("bes.pipeline.tuning._try", tried)
+    monkeypatch.setattr("bes.pipeline.tuning.AT_RANDOM", 100)
+    nothing: Callable[[Method], Any] = {}.get
+    studies = {name: tune(name, METHODS[name].options, 30, nothing, pairs=pairs) for name in (of, control)}
+    assert studies[control].space == search_space(control, pairs=pairs)
+    space = studies[control].space
+    own = [METHODS[control].options | {key: options[key] for key in space} for options in drawn[of]]
+    once = {repr(make_method(control, options)): options for options in reversed(own)}
+    assert {repr(make_method(control, options)) for options in drawn[control]} == set(once)
+    assert len(drawn[control]) == len(once) > 5
 
 
 def test_what_a_method_stands_on_is_scored_beside_it(quick: Quick, small_graph: Graph) -> None:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 #: Trials whose settings are drawn at random, after the first.
 AT_RANDOM = 4
 
+#: Whose proposals at random a control gets, as far as it has the options: else the luck of the draw would come between
+#: the two.
+LIKE = {"unshaped": "shaped", "strong-unshaped": "strong"}
+
 #: The score of settings under which training failed.
 FAILED = (-1.0, -float("inf"))
 
@@ -89,13 +93,16 @@ def tune(
         step: Called after each trial.
     """
     check_tuner()
-    study = _new_study(name)
-    space = {key: values for key, values in search_space(name, pairs=pairs).items() if key not in fixed}
+    leader = LIKE.get(name, name)
+    study = _new_study(leader)
+    drawn = {key: values for key, values in search_space(leader, pairs=pairs).items() if key not in fixed}
+    space = {key: values for key, values in drawn.items() if key in search_space(name, pairs=pairs)}
     seen: dict[str, Tried] = {}
     rows, best, kept = [], Tried(FAILED, 0.0), start
     for number in range(trials):
         trial = study.ask() if number else None
-        options = start if trial is None else {**start, **_proposed(trial, space)}
+        proposed = {} if trial is None else _proposed(trial, drawn)
+        options = {**start, **{key: value for key, value in proposed.items() if key in space}}
         key = repr(make_method(name, options))
         again = key in seen
         found = seen[key] if again else _try(name, options, problem_of)
