@@ -42,3 +42,20 @@ def test_what_ends_is_learned() -> None:
     assert known.seconds(unit("cora", "gcn")) == 0.0
     known.learn(unit("cora", "gcn"), 4.0)
     assert known.seconds(unit("cora", "gcn", 7)) == 4.0
+
+
+def test_an_arm_takes_longer_where_all_runs_do() -> None:
+    known = Expected(
+        [
+            record("cora", "gcn", 1.0),
+            record("pubmed", "gcn", 9.0),
+            record("cora", "gat", 2.0),
+            record("cora", "sgc", 0.0),
+        ]
+    )
+    assert known.seconds(unit("pubmed", "gcn")) == 9.0, "known as it is"
+    assert known.seconds(unit("pubmed", "gat")) == 2.0 * 9.0 / 3.0, "three times what a run takes"
+    assert known.seconds(unit("pubmed", "sgc")) == 0.0
+    assert known.seconds(unit("pubmed", "mlp")) == 9.0, "as all of its data"
+    assert known.seconds(unit("texas", "gat")) == 2.0, "as it took elsewhere"
+    assert known.seconds(unit("texas", "mlp")) == 3.0, "as all"
