@@ -110,7 +110,9 @@ def run(
             help="Log every epoch: csv, tensorboard or mlflow.", autocompletion=words("csv", "tensorboard", "mlflow")
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Seeds at a time, each in its own process.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(help="Seeds (of methods alone, methods of a seed) at a time, each in its own process.")
+    ] = 1,
     batching: Annotated[
         str | None,
         typer.Option(

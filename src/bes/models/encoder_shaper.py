@@ -6,7 +6,7 @@ From trained encoders with their own heads, for some epochs:
 
 Every few epochs a teacher makes of the predictions, labelled rows at the truth, a label and a margin for each other
 node: it smooths them over the graph, or over it and nodes that look alike, or propagates beliefs, or takes them as they
-are (`bes.core.soft`), the first of these that validation did not find worse than another when shaping began. Classes
+are (`bes.core.soft`), as validation chose when shaping began (see `teacher`). Classes
 keep about the sizes that predictions gave them at first: who hears those that were taught teaches them in turn, and
 one class would take all. The clearest join, small classes with more weight a node; the next clearest are the band,
 which is drawn to the class centres of labelled and joined nodes, in the hidden layer with rows of length one. The share
@@ -93,8 +93,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         gravity: Weight of the gravity loss.
         pulled: What gravity acts on: the `band`, or all `labelled` nodes, with centres of these alone.
         temperature: Tau of that loss.
-        guard: The share of epochs that must be better on validation than the encoders as they came, by more than a
-            node, for the shaped ones to be kept (`bes.models.guard`); None keeps the best epoch, if it alone is better.
+        guard: The share of epochs that must be better on validation than the encoders as they came, by two nodes or
+            more, for the shaped ones to be kept (`bes.models.guard`); None keeps the best epoch, if it alone is better.
         trust: Where the likeness of features and neighbours explains at least this share of which edges between
             labelled nodes join one class (`bes.models.trust`), edges count by how far they can be trusted from here on;
             None always leaves the graph as it is.
@@ -109,7 +109,8 @@ class EncoderShaper(BaseEstimator):  # type: ignore[misc]
         explained_: The share of edges' kinds that could be explained, see `trust`.
         weighted_: Whether that was enough, so that edges counted by it.
         log_: A `bes.training.TrainLog`; its `best_epoch` is -1 where no epoch was better than the beginning.
-        better_: The share of epochs that were better on validation than the encoders as they came, by two nodes.
+        better_: The share of epochs that were better on validation than the encoders as they came, by two nodes
+            (where classes count alike, see `bes.models.guard`).
         asked_: The share that had to be; None without a guard, or without validation nodes.
         gain_, gain_error_: What an epoch gained on validation in the mean of all of them, and its standard error.
         epoch_: The epoch that is kept: the best one, or -1 where `encoders_` are as they came.

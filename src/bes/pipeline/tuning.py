@@ -84,8 +84,9 @@ def tune(
 ) -> Study:
     """Try `trials` settings of a method and keep what scores best on validation, the earlier one on a tie.
 
-    The first trial is `start`. Optuna proposes the others from the method's search space, the first few at random, the
-    rest by TPE; a proposal that was tried before counts and is not run again.
+    The first trial is `start`. Optuna proposes the others from the method's search space (of a control, that of its
+    method: `LIKE`), the first few at random, the rest by TPE; a proposal that was tried before counts and is not run
+    again.
 
     Args:
         fixed: Options that stay as they are in `start`.

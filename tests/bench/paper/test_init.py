@@ -77,6 +77,15 @@ def test_every_table_has_its_file_and_three_checked_cells() -> None:
     assert all(sum(cell[0] == table for cell in CELLS) >= 3 for table in paper.TABLES)
 
 
+def test_figures_of_single_runs_are_told_from_means() -> None:
+    for column in ("Cornell", "Texas"):
+        whole, of = paper.shares(column, 37)
+        assert of == len(paper.rows(11))
+        assert whole > of / 2
+    assert paper.shares("Chameleon", 37)[0] < 3
+    assert paper.shares("Roman-empire", 37)[0] < 3
+
+
 @pytest.mark.parametrize("table", paper.TABLES)
 def test_every_cell_of_a_table_reads(table: int) -> None:
     cells = [paper.printed(table, row, column) for row in paper.rows(table) for column in paper.columns(table)]

@@ -83,6 +83,17 @@ def contradictions() -> list[tuple[Printed, Printed]]:
     return [(one, other) for one, other in pairs if _differ(one.value, other.value)]
 
 
+def shares(column: str, of: int) -> tuple[int, int]:
+    """How many figures of a column of table 11 are whole shares of `of` test nodes, as those of a single run are.
+
+    Returns:
+        So many, and of how many.
+    """
+    values = [value for row in rows(11) if (value := printed(11, row, column).value) is not None]
+    whole = [value for value in values if not _differ(value, 100 * round(value * of / 100) / of)]
+    return len(whole), len(values)
+
+
 def _differ(one: float | None, other: float | None) -> bool:
     # Half of the last printed digit: what rounding alone can explain.
     return one is not None and other is not None and abs(one - other) > 0.005

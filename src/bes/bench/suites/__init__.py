@@ -1,4 +1,4 @@
-"""The paper's experiments, and the arena of all methods, as declarative grids, by the names that `bes bench` takes."""
+"""The paper's experiments, the arena of all methods, and where preset `strong` pays: declarative grids by name."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bes.bench import paper
 from bes.bench.model import ACCURACY, AUC, F1, Metric, Protocol, Sheet, Suite
-from bes.bench.suites.cells import FIVE, SLOW, TEN, method_cells, slow_note
+from bes.bench.suites.cells import FIVE, SLOW, TEN, method_cells, slow_note, webkb_note
 from bes.bench.suites.settings import CONTROL, HONEST, LEAK, PEEK
 
 MAIN = ("Cora", "CiteSeer", "PubMed", "WikiCS")
@@ -41,7 +41,12 @@ def _node_sheets(name: str, table: int, title: str, columns: list[tuple[str, str
         )
         kind = "" if protocol.honest else "-peek"
         few = slow_note(SLOW, dict.fromkeys(dataset for _, dataset, _ in columns))
-        note = f"{_NODES} {few if protocol.honest else 'Rows enough to see what the peek is worth.'}".strip()
+        parts = (
+            _NODES,
+            few if protocol.honest else "Rows enough to see what the peek is worth.",
+            webkb_note() if table == 11 else "",
+        )
+        note = " ".join(filter(None, parts))
         return Sheet(f"{name}{kind}", title, protocol, found, note, "BES")
 
     return cells(HONEST, TEN), cells(PEEK, FIVE)

@@ -12,7 +12,7 @@ have its metrics (`base`), so that nobody need guess what was gained. Only class
 that fits every training node exactly has errors of zero, and only its predictions are smoothed (PyG divides 0 by 0).
 
 Expected: the official repository, ogbn-arxiv: linear base with a1 0.87 and a2 0.81 71.26, MLP with spectral and
-diffusion features 73.12. On a GCN with full labels it does not pay. The BES paper does not have it.
+diffusion features 73.12. The BES paper does not have it.
 
 Reached, test accuracy on random 60/20/20 splits (`make results` writes this from its records):
 - correct-and-smooth, tuned: Cora 88.15 ± 0.27 (10), CiteSeer 77.02 ± 0.28 (10), PubMed 90.02 ± 0.07 (10), Chameleon

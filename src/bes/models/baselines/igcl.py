@@ -14,10 +14,10 @@ Settled:
   pairs (i, j) of -(pos_i + lambda (G sim)_ij) + log(exp(pos_i) + sum_d exp(sim_jd)), as a column is added to a row; and
   the average is taken the wrong way round, so that e' stays as it was drawn and e is pulled back to it. Earlier
   versions of it add exponentials in the first term too; the last one is meant here.
-- Parts are METIS's in the released code, and in the settings of `igcl-released`. The default `communities` needs no
-  package (`bes.scale.partition`). On Cora that makes no difference to the equations above, and is worse for the code as
-  released, by about two standard errors: `bes run cora --method igcl-released --set igcl-released.partition=communities
-  --seeds 0-9` and the same without.
+- Parts are METIS's in the released code, in the settings of `igcl-released` and in the official ones of `igcl`. The
+  default `communities` needs no package (`bes.scale.partition`). On Cora that makes no difference to the equations
+  above, and is worse for the code as released, by about two standard errors: `bes run cora --method igcl-released --set
+  igcl-released.partition=communities --seeds 0-9` and the same without.
 - The released code reports the best test accuracy among the epochs that improve on validation. Here, as for all
   methods, validation alone chooses, for `released` too.
 - It says 100 epochs and takes one step more, and it drops parts that METIS left empty. Neither is repeated.

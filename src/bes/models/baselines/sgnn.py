@@ -20,7 +20,7 @@ validation. Its bias takes part in the regulariser alone and is left out; so is 
 The BES paper gives the learning rate 0.001 and the official repository: `paper` has the official layers with that
 rate. For WikiCS and others there are no official layers: PubMed's are used. The official last batch of 140 are the
 labels of the public split; with 60 % of the labels it is 512. How the paper predicted links with it is not known.
-Uncertain: the layers without classes are the repository's for clustering, with fewer rounds and smaller batches
+Uncertain: the layers without classes are the repository's for clustering, with fewer rounds and steps and other batches
 (`configs/sgnn.yaml`); other graphs take Cora's there.
 
 Expected: the BES paper's Table 1 prints 87.74 (Cora), 77.34 (CiteSeer), 83.46 (PubMed). The tables of its own paper

@@ -5,8 +5,9 @@ predicts; then `bes.EncoderShaper` trains them on, with nodes that have no label
 that is kept.
 
 Settled: a run of `bes` and `control` under `--preset strong` is paired, with one setting for both. Here it is tuned,
-and so is `strong-unshaped`, the encoders as they came: where the guard refuses and look-alikes are not heard, the two
-are one, and what this row is worth is not shaping's doing. Records have what the guard saw, and who was heard.
+and so is `strong-unshaped`, the encoders as they came. Tuning draws the same proposals for both, yet may settle on
+others: where the guard refuses and look-alikes are not heard, a difference between the two rows is tuning's and not
+shaping's, and what this row is worth is its encoders' doing. Records have what the guard saw, and who was heard.
 
 Expected: nothing is printed; the BES paper shapes frozen embeddings.
 

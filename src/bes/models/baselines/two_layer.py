@@ -6,8 +6,8 @@ Settled: the paper stacks SGC and SSGC twice with a ReLU between, one hop each, 
 `ssgc1l` are the models of their own papers (`linear.py`). KGNN sums messages without normalising them, so that it
 suffers where degrees are large (the paper prints 28 % on WikiCS). On Amazon Photo, whose nodes have hundreds of
 words, the first steps of Adam move each hidden unit by several times its size, and units that land below zero for every
-node never come back: of a narrow GCN or KGNN, as tuning chose it on split 0, too few or none are left on some others
-(the research log has more). What was tuned is kept all the same, as for every method.
+node never come back: of GCN, as tuning chose it on split 0, too few are left on one or two others (the research log has
+more), and KGNN is poor there on nearly all. What was tuned is kept all the same, as for every method.
 
 Expected: Table 1 of the paper prints for Cora, CiteSeer and PubMed KGNN 87.49, 76.14, 89.35; GCN 87.74, 75.74, 87.36;
 Cheb 87.31, 74.69, 89.80; GAT 87.18, 76.24, 86.81; SGC 88.29, 77.99, 87.71; SSGC 87.86, 78.10, 88.33; GraphSAGE 87.74,
