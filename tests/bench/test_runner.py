@@ -388,7 +388,9 @@ def test_a_method_is_not_tuned_again_for_its_other_splits(grid: Grid, here: Make
 
     grid(suite(ask(config, "gcn", 2)), work=tuned)
     assert grid.crew is not None
-    assert [unit.study for _, unit in grid.crew.given] == [None, None]
+    first, second = (unit.study for _, unit in grid.crew.given)
+    assert first is None
+    assert second is not None, "another worker might be at it"
     grid(suite(ask(config, "gcn", 4), ask(config, "sage", 1)), work=tuned)
     studies = {(unit.arms[0], unit.seed): unit.study for _, unit in grid.crew.given}
     assert studies.pop(("sage", 0)) is None

@@ -19,6 +19,7 @@ from bes.bench.store import Store, has_failed
 from bes.bench.units import Outcome, Unit, failed, units_of
 from bes.errors import InputError
 from bes.files import whole_file
+from bes.pipeline.tuning import Study
 from bes.records import GRAPH, RunDirectory
 
 #: How often a board is drawn anew, in seconds.
@@ -68,15 +69,15 @@ class Runner:
             return self.retry
         return len(found) < len(unit.arms) or bool(unit.picture and not self._kept(unit, known))
 
-    def _with_studies(self, units: Sequence[Unit]) -> list[Unit]:
-        """The same units, those of a method that was tuned in an earlier grid with what was found then."""
+    def _known_studies(self) -> dict[str, Study]:
+        """What tuning found in an earlier grid, by the group of units that it is for."""
         groups: dict[str, list[Unit]] = {}
         for unit in self.units:
             if unit.config.tune:
                 groups.setdefault(unit.group, []).append(unit)
-        wanted = {unit.group: self._hash(unit) for unit in units if unit.config.tune}
+        wanted = {unit.group: self._hash(unit) for unit in self.todo if unit.config.tune}
         found = {group: self.store.study(groups[group], known) for group, known in wanted.items()}
-        return [replace(unit, study=found.get(unit.group)) for unit in units]
+        return {group: study for group, study in found.items() if study is not None}
 
     def run(
         self,
@@ -98,7 +99,7 @@ class Runner:
             raise InputError(f"--limit-minutes {minutes:g} leaves no time: use a number above 0.")
         end = float("inf") if minutes is None else time.monotonic() + 60 * minutes
         with self.store.alone(anew=anew):
-            self.todo = cheapest_first(self._with_studies(self._missing()), Expected(self.store.records()))
+            self.todo = cheapest_first(self._missing(), Expected(self.store.records()))
             jobs = min(jobs, max(1, len(self.todo)))
             board.begin(self.todo, len(self.units) - len(self.todo) - len(self.absent), jobs)
             if not self.todo:
@@ -111,6 +112,7 @@ class Runner:
 
     def _drive(self, crew: Crew, board: Board, end: float) -> None:
         queue, idle, last = deque(self.todo), set(range(crew.size)), dict.fromkeys(range(crew.size), "")
+        studies = self._known_studies()
         while queue or len(idle) < crew.size:
             late = time.monotonic() >= end
             if late and len(idle) == crew.size:
@@ -120,11 +122,13 @@ class Runner:
                 idle.remove(worker)
                 last[worker] = unit.group
                 board.start(unit)
-                crew.start(worker, unit, self._hash(unit))
+                crew.start(worker, replace(unit, study=studies.get(unit.group)), self._hash(unit))
             for worker, outcome in crew.wait(TICK):
                 idle.add(worker)
                 self._record(outcome)
                 board.end(outcome)
+                if outcome.unit.config.tune and (found := self.store.study([outcome.unit], self._hash(outcome.unit))):
+                    studies[outcome.unit.group] = found  # whoever is at its group next need not tune again
             board.tick()
 
     def _hash(self, unit: Unit) -> str:

@@ -59,7 +59,8 @@ _PRINTED = {"NC": (1, 11), "LP": (1,)}
 _TUNED = (
     f"Each method was tuned with {TRIALS} trials, the first its own settings, on the validation part of split 0 alone; "
     "a proposal that was tried before counts as one. What was found holds for all splits. What is validation in split "
-    "0 is test in some others, for all methods alike. "
+    "0 is test in some others, for all methods alike. Errors are over splits alone: how lucky a method was with what "
+    "it was proposed is not in them. "
 )
 _NODE_NOTE = (
     f"Random 60/20/20 splits by class, the same for every method. {_TUNED}Correct and Smooth also chooses its two "
