@@ -32,7 +32,7 @@ Reached, test accuracy on random 60/20/20 splits (`make results` writes this fro
   Texas 57.14 ± 0.95 (10).
 - igcl, tuned: Cora 88.04 ± 0.36 (10), CiteSeer 75.42 ± 0.36 (10), PubMed 87.79 ± 0.12 (10), Chameleon (filtered) 40.73
   ± 1.12 (10), Squirrel (filtered) 35.95 ± 0.33 (10), Cornell 66.76 ± 2.35 (10), Texas 74.00 ± 1.88 (10), Wisconsin
-  75.60 ± 0.83 (10), Actor 34.59 ± 0.52 (10).
+  75.60 ± 0.83 (10), Actor 34.59 ± 0.52 (10), Amazon Photo 92.07 ± 0.27 (10).
 - igcl, without labels: Cora 87.48 ± 0.30 (20), CiteSeer 74.57 ± 0.38 (20), Amazon Photo 91.44 ± 0.14 (20).
 - igcl-released, tuned: Cora 87.43 ± 0.55 (10), CiteSeer 75.71 ± 0.30 (10), PubMed 86.23 ± 0.31 (10), Chameleon
   (filtered) 45.14 ± 1.07 (10), Squirrel (filtered) 37.59 ± 0.49 (10), Cornell 72.97 ± 2.35 (10), Texas 83.43 ± 2.16

@@ -35,9 +35,10 @@ Reached, test accuracy on random 60/20/20 splits (`make results` writes this fro
 - motifrgc-gcn, the paper's settings: Cora 86.81 ± 0.18 (10), CiteSeer 75.50 ± 0.45 (10), Cornell 45.68 ± 1.78 (10),
   Texas 56.00 ± 1.55 (10).
 - motifrgc-gcn, tuned: Cora 87.30 ± 0.19 (10), CiteSeer 76.31 ± 0.30 (10), Chameleon (filtered) 44.36 ± 1.00 (10),
-  Cornell 45.95 ± 2.13 (10), Texas 55.71 ± 2.30 (10), Wisconsin 47.20 ± 1.40 (10).
+  Squirrel (filtered) 38.02 ± 0.44 (10), Cornell 45.95 ± 2.13 (10), Texas 55.71 ± 2.30 (10), Wisconsin 47.20 ± 1.40
+  (10), Actor 31.18 (1).
 - motifrgc-gat, the paper's settings: Cora 85.81 ± 0.22 (10), CiteSeer 75.12 ± 0.35 (10).
-- motifrgc-gat, tuned: Cora 85.56 ± 0.41 (10), Chameleon (filtered) 41.34 ± 0.60 (10), Squirrel (filtered) 34.57 ± 0.56
+- motifrgc-gat, tuned: Cora 85.56 ± 0.41 (10), Chameleon (filtered) 41.97 ± 0.52 (8), Squirrel (filtered) 34.57 ± 0.56
   (10), Cornell 46.49 ± 2.34 (10), Texas 58.57 ± 1.61 (10), Wisconsin 52.00 ± 2.15 (10), Actor 28.65 ± 0.25 (7).
 - motifrgc-sage, the paper's settings: Cora 86.76 ± 0.23 (10), CiteSeer 75.23 ± 0.50 (10), Cornell 66.49 ± 1.22 (10),
   Texas 77.71 ± 1.52 (10).
