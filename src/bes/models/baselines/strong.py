@@ -15,7 +15,7 @@ Reached, test accuracy on random 60/20/20 splits (`make results` writes this fro
 - strong, tuned: Cora 88.22 ± 0.37 (10), CiteSeer 77.52 ± 0.34 (10), PubMed 89.22 ± 0.13 (10), Chameleon (filtered)
   42.23 ± 0.82 (10), Squirrel (filtered) 36.82 ± 0.65 (10), Cornell 79.46 ± 1.90 (10), Texas 86.86 ± 1.77 (10),
   Wisconsin 87.20 ± 0.85 (10), Actor 35.72 ± 0.46 (10), Amazon Photo 95.53 ± 0.21 (10).
-- strong-unshaped, tuned: Cora 88.28 ± 0.32 (10), CiteSeer 76.96 ± 0.40 (10), PubMed 90.05 ± 0.13 (9), Chameleon
+- strong-unshaped, tuned: Cora 88.28 ± 0.32 (10), CiteSeer 76.96 ± 0.40 (10), PubMed 90.05 ± 0.11 (10), Chameleon
   (filtered) 42.23 ± 0.82 (10), Squirrel (filtered) 36.82 ± 0.65 (10), Cornell 80.00 ± 1.94 (10), Texas 86.57 ± 1.81
   (10), Wisconsin 87.00 ± 0.80 (10), Actor 35.91 ± 0.45 (10), Amazon Photo 95.50 ± 0.18 (10).
 """
