@@ -19,7 +19,6 @@ from bes.bench.store import Store, has_failed
 from bes.bench.units import Outcome, Unit, failed, units_of
 from bes.errors import InputError
 from bes.files import whole_file
-from bes.pipeline.tuning import Study
 from bes.records import GRAPH, RunDirectory
 
 #: How often a board is drawn anew, in seconds.
@@ -69,15 +68,12 @@ class Runner:
             return self.retry
         return len(found) < len(unit.arms) or bool(unit.picture and not self._kept(unit, known))
 
-    def _known_studies(self) -> dict[str, Study]:
-        """What tuning found in an earlier grid, by the group of units that it is for."""
-        groups: dict[str, list[Unit]] = {}
-        for unit in self.units:
-            if unit.config.tune:
-                groups.setdefault(unit.group, []).append(unit)
-        wanted = {unit.group: self._hash(unit) for unit in self.todo if unit.config.tune}
-        found = {group: self.store.study(groups[group], known) for group, known in wanted.items()}
-        return {group: study for group, study in found.items() if study is not None}
+    def _with_study(self, unit: Unit) -> Unit:
+        """The same unit, with what tuning found for its group if a record has it: nobody need tune again."""
+        if not unit.config.tune:
+            return unit
+        group = (other for other in self.units if other.group == unit.group)
+        return replace(unit, study=self.store.study(group, self._hash(unit)))
 
     def run(
         self,
@@ -112,7 +108,6 @@ class Runner:
 
     def _drive(self, crew: Crew, board: Board, end: float) -> None:
         queue, idle, last = deque(self.todo), set(range(crew.size)), dict.fromkeys(range(crew.size), "")
-        studies = self._known_studies()
         while queue or len(idle) < crew.size:
             late = time.monotonic() >= end
             if late and len(idle) == crew.size:
@@ -122,13 +117,11 @@ class Runner:
                 idle.remove(worker)
                 last[worker] = unit.group
                 board.start(unit)
-                crew.start(worker, replace(unit, study=studies.get(unit.group)), self._hash(unit))
+                crew.start(worker, self._with_study(unit), self._hash(unit))
             for worker, outcome in crew.wait(TICK):
                 idle.add(worker)
                 self._record(outcome)
                 board.end(outcome)
-                if outcome.unit.config.tune and (found := self.store.study([outcome.unit], self._hash(outcome.unit))):
-                    studies[outcome.unit.group] = found  # whoever is at its group next need not tune again
             board.tick()
 
     def _hash(self, unit: Unit) -> str:
