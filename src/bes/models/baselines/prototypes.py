@@ -19,7 +19,8 @@ Reached, test accuracy on random 60/20/20 splits (`make results` writes this fro
   Wisconsin 57.00 ± 1.13 (10), Actor 30.58 ± 0.38 (10), Amazon Photo 94.14 ± 0.21 (10).
 
 Reached on links, test accuracy on random 60/20/20 splits of the edges (`make results`, too):
-- prototypes, tuned: Cora 83.98 ± 0.21 (10), CiteSeer 82.79 ± 0.32 (10), Amazon Photo 92.28 ± 0.05 (10).
+- prototypes, tuned: Cora 83.98 ± 0.21 (10), CiteSeer 82.79 ± 0.32 (10), PubMed 91.97 ± 0.08 (10), Amazon Photo 92.28 ±
+  0.05 (10).
 """
 
 from __future__ import annotations
